@@ -28,6 +28,19 @@ where
     here.engine().mesh().on(index, job).await.map_err(gone)?
 }
 
+/// Runs a job on the shard that owns a token.
+pub(crate) async fn on_owner<R, F>(
+    here: &Rc<Shard>,
+    token: i64,
+    job: impl FnOnce(Rc<Shard>) -> F + Send + 'static,
+) -> Result<R>
+where
+    R: Send + 'static,
+    F: Future<Output = Result<R>> + 'static,
+{
+    on_shard(here, here.engine().owner(token), job).await
+}
+
 /// All shards at once, so that their commit logs are written together. Each part runs to its end, whatever becomes of the others.
 pub(crate) async fn apply_by_shard(
     here: &Rc<Shard>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use halcyon_model::request::{Consistency, Value};
 use halcyon_model::{Cursor, DecodeResult};
-use halcyon_query::{Client, Coordinator, Outcome, QueryOptions, Result};
+use halcyon_query::{self as query, Client, Coordinator, Outcome, QueryOptions, Result};
 
 pub(crate) async fn execute(
     coordinator: &Coordinator,
@@ -13,9 +13,9 @@ pub(crate) async fn execute(
     values: &[Value<'_>],
 ) -> Result<Outcome> {
     let client = Client::default();
-    let statement = Arc::new(coordinator.prepare(text, &client)?);
+    let statement = Arc::new(query::prepare(coordinator, text, &client)?);
     // Boxed to keep the callers' futures small.
-    coordinator.execute(&statement, &options(values), &client).await
+    query::execute(coordinator, &statement, &options(values), &client).await
 }
 
 /// The same with each of these rows of values, all at once, so that they share groups of the commit log: one after the other, each
@@ -26,9 +26,10 @@ pub(crate) async fn execute_all(
     rows: &[Vec<Value<'_>>],
 ) -> Result<()> {
     let client = Client::default();
-    let statement = Arc::new(coordinator.prepare(text, &client)?);
+    let statement = Arc::new(query::prepare(coordinator, text, &client)?);
     let options: Vec<QueryOptions<'_>> = rows.iter().map(|values| options(values)).collect();
-    let all = options.iter().map(|options| coordinator.execute(&statement, options, &client));
+    let all =
+        options.iter().map(|options| query::execute(coordinator, &statement, options, &client));
     Box::pin(try_join_all(all)).await.map(drop)
 }
 

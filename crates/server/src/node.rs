@@ -133,7 +133,9 @@ async fn serve_inside(
 /// Has the views built that are not.
 async fn resume_view_builds(shared: &Shared, log: &Log) -> Result<(), Error> {
     let job = |server: Rc<ShardServer>| async move {
-        server.coordinator.resume_view_builds().await.map_err(|e| e.to_string())
+        halcyon_query::resume_view_builds(server.coordinator.shard())
+            .await
+            .map_err(|e| e.to_string())
     };
     match shared.mesh.on(0, job).await {
         Ok(Ok(())) => Ok(()),

@@ -15,8 +15,8 @@ use halcyon_protocol::{
     statement_id,
 };
 use halcyon_query::{
-    BatchEntry, Client, Error as QueryError, Outcome, PreparedStatement, QueryOptions, Result,
-    SMALL, weight,
+    self as query, BatchEntry, Client, Error as QueryError, Outcome, PreparedStatement,
+    QueryOptions, Result, SMALL, weight,
 };
 
 use crate::admission::Permit;
@@ -144,7 +144,7 @@ async fn prepare(shard: &Rc<ShardServer>, text: &str, client: &Client) -> Result
         {
             return Ok(Found { id, entry, is_new: false });
         }
-        match shard.coordinator.prepare_in_time(text, client).await {
+        match query::prepare_in_time(&shard.coordinator, text, client).await {
             Ok(statement) => {
                 let entry = Entry::new(Arc::new(statement));
                 store.check_size(&entry).map_err(QueryError::Invalid)?;
@@ -336,7 +336,8 @@ async fn run(
             if parameters.page_size == Some(0) {
                 return Err(QueryError::Protocol("The page size cannot be 0".to_owned()));
             }
-            let statement = Arc::new(shard.coordinator.prepare_in_time(text, &client).await?);
+            let statement =
+                Arc::new(query::prepare_in_time(&shard.coordinator, text, &client).await?);
             asked.warnings.clone_from(&statement.warnings);
             asked.reads_partitions = statement.reads_partitions();
             if parameters.skip_metadata {
@@ -348,7 +349,7 @@ async fn run(
                 return Err(QueryError::Invalid("Invalid amount of bind variables".to_owned()));
             }
             keep_values(permit, &statement.variables, &values)?;
-            let outcome = shard.coordinator.execute(&statement, &options, &client).await;
+            let outcome = query::execute(&shard.coordinator, &statement, &options, &client).await;
             if text.len() > LARGE_TEXT {
                 drop_apart(statement);
             }
@@ -365,7 +366,7 @@ async fn run(
             let options = options(parameters, &values, version);
             keep_values(permit, &statement.variables, &values)?;
             let client = client_in(connection, statement.keyspace.as_deref());
-            shard.coordinator.execute(statement, &options, &client).await
+            query::execute(&shard.coordinator, statement, &options, &client).await
         }
         Request::Batch { kind, entries, parameters } => {
             let client = asking(shard, connection, parameters.keyspace)?;
@@ -410,7 +411,7 @@ async fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Rc<Entry>> {
     }
     let before = &entry.statement;
     let client = Client { keyspace: before.keyspace.clone(), role: None };
-    match shard.coordinator.prepare_in_time(&before.text, &client).await {
+    match query::prepare_in_time(&shard.coordinator, &before.text, &client).await {
         Ok(now) if now.columns == before.columns && now.variables == before.variables => {
             let entry = persisted::keep(shard, key, Entry::new(Arc::new(now))).entry;
             Ok(shard.statements.put(key, entry.for_shard(owner)))
@@ -435,7 +436,7 @@ async fn batch(
     for (query, values) in queries {
         let statement: Arc<PreparedStatement> = match query {
             BatchQuery::Text(text) => {
-                Arc::new(shard.coordinator.prepare_in_time(text, client).await?)
+                Arc::new(query::prepare_in_time(&shard.coordinator, text, client).await?)
             }
             BatchQuery::Prepared(id) => find(shard, id).await?.statement.clone(),
         };
@@ -450,7 +451,7 @@ async fn batch(
         entries.push(BatchEntry { statement, values });
     }
     let options = options(parameters, &[], version);
-    shard.coordinator.batch(kind, &entries, &options).await
+    query::batch(&shard.coordinator, kind, &entries, &options).await
 }
 
 /// The values for the markers of a statement, in their order.

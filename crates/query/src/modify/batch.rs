@@ -9,7 +9,8 @@ use halcyon_schema::catalog::TableKind;
 use halcyon_stream::{Mutation, RowBuf};
 
 use super::conditional::{self, Statement};
-use super::{Stopwatch, write};
+use super::stopwatch::Stopwatch;
+use super::write;
 use crate::consistency;
 use crate::coordinator::Coordinator;
 use crate::pace::Pace;

@@ -25,11 +25,13 @@ use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::PartitionKey;
 
 use super::current::{self, Stored, Wanted};
+use super::stopwatch::Stopwatch;
 use super::target::{Clustering, Target};
-use super::{Stopwatch, proposal, write};
+use super::{proposal, write};
 use crate::consistency;
 use crate::coordinator::Coordinator;
 use crate::pace::Pace;
+use crate::shards::on_owner;
 use crate::views::{self, Plans};
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
 
@@ -79,7 +81,7 @@ pub(super) async fn execute(
     let job = move |shard: Rc<Shard>| async move {
         compare_and_set(&shard, request, (turn, watch), views).await
     };
-    let decided = coordinator.on_owner(token, job).await;
+    let decided = on_owner(coordinator.shard(), token, job).await;
     let rows = decided.map_err(|error| watch.failed(error))?;
     watch.check()?;
     Ok(Outcome::Rows(rows))

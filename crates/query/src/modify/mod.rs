@@ -10,26 +10,24 @@ mod batch;
 mod conditional;
 mod current;
 mod proposal;
+mod stopwatch;
 mod target;
 mod write;
 
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use halcyon_cql::plan::modify::{BatchPlan, BoundModification, Company, ModifyPlan};
 use halcyon_cql::plan::{Execution, Plan, Work};
-use halcyon_engine::{PartitionLock, Shard};
-use halcyon_io::clock::{Instant, now, sleep};
-use halcyon_model::request::{BatchKind, Consistency};
+use halcyon_model::request::BatchKind;
 use halcyon_schema::catalog::{Catalog, TableKind};
-use halcyon_stream::{PartitionKey, TableId};
 
 use self::conditional::{Conditions, Statement};
+use self::stopwatch::Stopwatch;
 use crate::consistency;
-use crate::coordinator::{Coordinator, PreparedStatement, Request};
+use crate::coordinator::Coordinator;
 use crate::pace::{self, Pace};
+use crate::prepared::PreparedStatement;
+use crate::request::Request;
 use crate::{Error, Held, Outcome, QueryOptions, Result, SMALL};
 
 fn default_timestamp(
@@ -129,57 +127,6 @@ async fn refusal<'a, 'v: 'a>(
         }
     }
     error
-}
-
-/// A running write and its time limit. A write that takes longer is completed nevertheless, but the client gets
-/// Cassandra's timeout error: the write may or may not be visible.
-#[derive(Clone, Copy)]
-struct Stopwatch {
-    began: Instant,
-    allowed: Duration,
-    consistency: Consistency,
-    write_type: &'static str,
-}
-
-impl Stopwatch {
-    fn start(allowed: Duration, consistency: Consistency, write_type: &'static str) -> Stopwatch {
-        Stopwatch { began: now(), allowed, consistency, write_type }
-    }
-
-    /// The write's failure as the error for the client.
-    fn failed(&self, error: Error) -> Error {
-        error.of_write(self.consistency, self.write_type)
-    }
-
-    fn check(&self) -> Result<()> {
-        if now() - self.began <= self.allowed {
-            return Ok(());
-        }
-        Err(self.too_late())
-    }
-
-    fn deadline(&self) -> Instant {
-        self.began + self.allowed
-    }
-
-    /// A partition's lock. A write that could not be finished may hold it for long.
-    async fn lock(
-        &self,
-        shard: &Shard,
-        table: TableId,
-        key: &PartitionKey,
-    ) -> Result<PartitionLock> {
-        let late = pin!(sleep(self.deadline().saturating_since(now())));
-        match select(pin!(shard.lock(table, key)), late).await {
-            Either::Left((lock, _)) => Ok(lock),
-            Either::Right(_) => Err(self.too_late()),
-        }
-    }
-
-    fn too_late(&self) -> Error {
-        let (consistency, write_type) = (self.consistency, self.write_type);
-        Error::WriteTimeout { consistency, received: 0, required: 1, write_type }
-    }
 }
 
 pub(crate) async fn execute_modification(

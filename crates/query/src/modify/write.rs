@@ -13,11 +13,11 @@ use halcyon_io::compute;
 use halcyon_model::schema::ColumnKind;
 use halcyon_stream::{Mutation, PartitionKey, TableId};
 
-use super::Stopwatch;
 use super::current::{self, Wanted};
+use super::stopwatch::Stopwatch;
 use crate::coordinator::Coordinator;
 use crate::pace::{self, Pace};
-use crate::shards::{apply_by_shard, apply_whole, by_shard};
+use crate::shards::{apply_by_shard, apply_whole, by_shard, on_owner};
 use crate::views::{self, Lease, Plans};
 use crate::{Error, Result};
 
@@ -82,7 +82,7 @@ async fn apply_to_partition(
         let _lock = watch.lock(&shard, table, &key).await?;
         views::apply_in_pieces(&shard, (&plans, most), &key, mutations).await
     };
-    coordinator.on_owner(token, job).await
+    on_owner(coordinator.shard(), token, job).await
 }
 
 /// Adds to mutations what they change in views. The locks of their partitions are held as long as the leases.
@@ -110,7 +110,7 @@ async fn derive(
             let changes = views::derived(&shard, &plans, &key, &of_partition, most).await?;
             Ok((changes, views::lease(lock)))
         };
-        let (changes, lease) = coordinator.on_owner(token, job).await?;
+        let (changes, lease) = on_owner(coordinator.shard(), token, job).await?;
         mutations.extend(changes);
         leases.push(lease);
     }
@@ -204,7 +204,7 @@ async fn read_and_write(
             let made = vec![read_one(&shard, &modification, &key, counter_id).await?];
             views::apply(&shard, (&plans, most), &key, made).await
         };
-        coordinator.on_owner(token, job)
+        on_owner(coordinator.shard(), token, job)
     };
     for keys in modification.keys.chunks(AT_ONCE) {
         join_all(keys.iter().map(write)).await.into_iter().collect::<Result<()>>()?;

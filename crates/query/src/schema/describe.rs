@@ -5,12 +5,16 @@
 
 use std::sync::Arc;
 
+use halcyon_cql::plan::{self, Plan, Work};
 use halcyon_model::request::{ColumnSpec, Consistency};
 use halcyon_model::{CqlType, Cursor};
 use halcyon_schema::describe::{Element, describe};
 use halcyon_syntax::ast::{Describe, DescribeTarget};
+use halcyon_syntax::parse_statement;
 
 use crate::coordinator::{Client, Coordinator};
+use crate::request::Request;
+use crate::select::execute_select;
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
 
 fn column(name: &str, cql_type: CqlType) -> ColumnSpec {
@@ -100,13 +104,21 @@ fn resume(state: Option<&[u8]>, version: &[u8; 16]) -> Result<usize> {
 /// The ring in `system.local`, of which this node is the only member.
 async fn cluster(coordinator: &Coordinator, with_ownership: bool) -> Result<Outcome> {
     let text = "SELECT cluster_name, partitioner, broadcast_address, broadcast_port, tokens FROM system.local";
-    let statement = Arc::new(coordinator.prepare(text, &Client::default())?);
+    let catalog = coordinator.shard().engine().catalog();
+    let work = Work::while_there_is_time(&|| true);
+    let plan = plan::prepare(&parse_statement(text)?, &catalog, None, &work)?.plan;
     let options = QueryOptions {
         consistency: Consistency::One,
         protocol_version: 5,
         ..QueryOptions::default()
     };
-    let found = coordinator.execute(&statement, &options, &Client::default()).await?;
+    let request = Request::new(text.len(), &[], &options, coordinator.uuids());
+    let found = match &plan {
+        Plan::Select(plan) => {
+            Box::pin(execute_select(coordinator, plan, &request, &options)).await?
+        }
+        _ => Outcome::Void,
+    };
     let mut values: Vec<Vec<u8>> = Vec::new();
     if let Outcome::Rows(rows) = &found {
         let mut cursor = Cursor::new(&rows.content);

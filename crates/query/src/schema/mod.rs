@@ -29,6 +29,7 @@ use halcyon_syntax::ast::{
 
 use crate::coordinator::{Client, Coordinator};
 use crate::functions;
+use crate::shards::on_shard;
 use crate::{Error, Outcome, QueryOptions, Result, views};
 
 /// Checks that are made at preparation, before execution.
@@ -137,7 +138,7 @@ async fn hold_writes(coordinator: &Coordinator) -> Result<Vec<views::Lease>> {
     let mut held = Vec::new();
     for index in 0..coordinator.shard().engine().shard_count() {
         let job = |shard: Rc<Shard>| async move { Ok(views::lease(shard.writes().hold().await)) };
-        held.push(coordinator.on_shard(index, job).await?);
+        held.push(on_shard(coordinator.shard(), index, job).await?);
     }
     Ok(held)
 }
@@ -157,7 +158,7 @@ async fn change_schema(
     if let StatementKind::CreateFunction(create) = &kind {
         check_body(coordinator, create, client, table_id).await?;
     }
-    let made = coordinator.on_shard(0, move |shard| async move {
+    let made = on_shard(coordinator.shard(), 0, move |shard| async move {
         let engine = shard.engine();
         let lock = engine.lock_schema().await;
         let (catalog, at) = (engine.catalog(), engine.write_time());

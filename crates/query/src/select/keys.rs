@@ -13,11 +13,12 @@ use halcyon_engine::{Measure, Read, ReadTarget, Shard};
 use halcyon_schema::catalog::TableKind;
 use halcyon_stream::{PartitionKey, Primed};
 
+use super::partition::{go_on, read_partition};
 use super::parts::{AT_ONCE, Measured};
-use super::{go_on, read_partition};
 use crate::coordinator::Coordinator;
 use crate::paging::PagingState;
 use crate::scan::Scan;
+use crate::shards::on_owner;
 use crate::{Error, Result};
 
 pub(super) async fn read_keys(
@@ -99,5 +100,5 @@ async fn read_run(
         }
         Ok(scan)
     };
-    coordinator.on_owner(token, job).await
+    on_owner(coordinator.shard(), token, job).await
 }

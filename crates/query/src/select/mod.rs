@@ -9,28 +9,29 @@
 mod indexed;
 mod keys;
 mod nearest;
+mod partition;
 mod parts;
+mod range;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_cql::plan::restrictions::{BoundKeys, TokenBounds};
+use halcyon_cql::plan::restrictions::BoundKeys;
 use halcyon_cql::plan::select::{BoundSelect, SelectPlan};
 use halcyon_cql::plan::{Execution, Work};
-use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard, TokenRange};
+use halcyon_engine::{Measure, Shard};
 use halcyon_io::clock::{Instant, now};
-use halcyon_io::compute;
 use halcyon_model::schema::ColumnKind;
-use halcyon_schema::catalog::{Catalog, TableKind};
-use halcyon_stream::{Mutation, PartitionKey, Slices};
+use halcyon_schema::catalog::Catalog;
 
-use self::parts::{AT_ONCE, Measured, behind_row, token_range};
+use self::parts::AT_ONCE;
 use crate::consistency;
-use crate::coordinator::{Coordinator, Request};
-use crate::mutations::MutationStream;
+use crate::coordinator::Coordinator;
 use crate::pace;
 use crate::paging::PagingState;
+use crate::request::Request;
 use crate::scan::{self, ReadLimits, Scan};
+use crate::shards::on_shard;
 use crate::{Error, Held, Outcome, QueryOptions, Result, Rows};
 
 pub(crate) async fn execute_select(
@@ -238,7 +239,7 @@ async fn read(
         None => Ok(scan),
         Some(BoundKeys::Partitions(keys)) => keys::read_keys(coordinator, scan, keys, state).await,
         Some(BoundKeys::Range(bounds)) => {
-            Box::pin(read_range(coordinator, scan, bounds, state)).await
+            Box::pin(range::read_range(coordinator, scan, bounds, state)).await
         }
     }
 }
@@ -260,174 +261,8 @@ async fn read_indexed(
                 indexed::read_shard(&shard, &mut scan, range).await?;
                 Ok(scan)
             };
-            scan = coordinator.on_shard(index, job).await?;
+            scan = on_shard(coordinator.shard(), index, job).await?;
         }
     }
     Ok(scan)
-}
-
-/// Reads the rest of the partition in which the previous page ended.
-async fn go_on(
-    coordinator: &Coordinator,
-    mut scan: Box<Scan>,
-    key: PartitionKey,
-    state: &PagingState,
-) -> Result<Box<Scan>> {
-    if let Some(clustering) = &state.clustering
-        && state.remaining_in_partition > 0
-    {
-        let layout = scan.select.plan.table.layout.clone();
-        let slices = scan.select.slices.clone();
-        let slices = if slices.are_many() {
-            let clustering = clustering.clone();
-            let behind = compute(move || behind_row(&layout, &slices, &clustering)).await;
-            behind.map_err(halcyon_engine::Error::from)?
-        } else {
-            behind_row(&layout, &slices, clustering)
-        };
-        if !slices.slices.is_empty() {
-            scan = read_partition(coordinator, scan, key, slices).await?;
-        }
-    }
-    scan.next_partitions();
-    Ok(scan)
-}
-
-async fn read_partition(
-    coordinator: &Coordinator,
-    mut scan: Box<Scan>,
-    key: PartitionKey,
-    slices: Slices,
-) -> Result<Box<Scan>> {
-    let table = scan.select.plan.table.clone();
-    if table.kind == TableKind::Virtual {
-        let mut partitions = coordinator.virtual_tables().partitions(&table).await?;
-        partitions.retain(|partition| partition.key == key);
-        return Box::pin(take_mutations(scan, partitions, &slices)).await;
-    }
-    let token = key.token;
-    let read = Read { table, target: ReadTarget::Partition(key), slices };
-    coordinator
-        .on_owner(token, move |shard| async move {
-            take_from(&shard, &mut scan, read).await?;
-            Ok(scan)
-        })
-        .await
-}
-
-/// The rows of one shard; counted as one read of its table.
-async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, read: Read) -> Result<()> {
-    let measured = Measured::new(shard, scan);
-    let table = read.table.id;
-    let measure = match read.target {
-        ReadTarget::Partition(_) => Measure::LocalRead,
-        ReadTarget::Range(_) => Measure::LocalScan,
-    };
-    take_rows(shard, scan, read).await?;
-    measured.end(shard, scan, table, measure);
-    Ok(())
-}
-
-async fn take_rows(shard: &Rc<Shard>, scan: &mut Scan, mut read: Read) -> Result<()> {
-    loop {
-        let range = match &read.target {
-            ReadTarget::Partition(_) => None,
-            ReadTarget::Range(range) => Some((range.clone(), read.slices.clone())),
-        };
-        let table = read.table.clone();
-        let mut stream = shard.read(read).await?;
-        let Some(behind) = scan.take(&mut stream).await? else { return Ok(()) };
-        let Some((range, slices)) = range else { return Ok(()) };
-        // The rest of the partition is unwanted, and a seek to the next one is faster than reading it.
-        let range = TokenRange { start: RangeBound::AfterKey(behind), ..range };
-        read = Read { table, target: ReadTarget::Range(range), slices };
-    }
-}
-
-async fn take_mutations(
-    mut scan: Box<Scan>,
-    partitions: Vec<Mutation>,
-    slices: &Slices,
-) -> Result<Box<Scan>> {
-    let mut stream = MutationStream::new(partitions, slices);
-    while scan.take(&mut stream).await?.is_some() {}
-    Ok(scan)
-}
-
-async fn read_range(
-    coordinator: &Coordinator,
-    mut scan: Box<Scan>,
-    bounds: TokenBounds,
-    state: Option<PagingState>,
-) -> Result<Box<Scan>> {
-    let mut range = token_range(&bounds);
-    if let Some(state) = state {
-        let key = PartitionKey::of(&state.key);
-        if !bounds.contains(key.token) {
-            return Err(Error::Protocol("Invalid value for the paging state".into()));
-        }
-        range.start = RangeBound::AfterKey(key.clone());
-        scan = go_on(coordinator, scan, key, &state).await?;
-    }
-    let table = scan.select.plan.table.clone();
-    if table.kind == TableKind::Virtual {
-        return read_virtual(coordinator, scan, &range).await;
-    }
-    let engine = coordinator.shard().engine().clone();
-    let first = match &range.start {
-        RangeBound::AfterKey(key) | RangeBound::BeforeKey(key) => engine.owner(key.token),
-        RangeBound::BeforeToken(token) | RangeBound::AfterToken(token) => engine.owner(*token),
-        RangeBound::Open => 0,
-    };
-    let last = match &range.end {
-        RangeBound::BeforeToken(token) | RangeBound::AfterToken(token) => engine.owner(*token),
-        _ => engine.shard_count().saturating_sub(1),
-    };
-    for index in first..=last {
-        if scan.page.full {
-            break;
-        }
-        let read = Read {
-            table: table.clone(),
-            target: ReadTarget::Range(range.clone()),
-            slices: scan.select.slices.clone(),
-        };
-        scan = coordinator
-            .on_shard(index, move |shard| async move {
-                take_from(&shard, &mut scan, read).await?;
-                Ok(scan)
-            })
-            .await?;
-    }
-    Ok(scan)
-}
-
-async fn read_virtual(
-    coordinator: &Coordinator,
-    scan: Box<Scan>,
-    range: &TokenRange,
-) -> Result<Box<Scan>> {
-    if scan.page.full {
-        return Ok(scan);
-    }
-    let table = scan.select.plan.table.clone();
-    let mut partitions = coordinator.virtual_tables().partitions(&table).await?;
-    partitions.retain(|partition| {
-        let key = &partition.key;
-        let after = match &range.start {
-            RangeBound::Open => true,
-            RangeBound::BeforeToken(token) => key.token >= *token,
-            RangeBound::AfterToken(token) => key.token > *token,
-            RangeBound::BeforeKey(start) => table.layout.compare_keys(key, start).is_ge(),
-            RangeBound::AfterKey(start) => table.layout.compare_keys(key, start).is_gt(),
-        };
-        after
-            && match &range.end {
-                RangeBound::BeforeToken(token) => key.token < *token,
-                RangeBound::AfterToken(token) => key.token <= *token,
-                _ => true,
-            }
-    });
-    let slices = scan.select.slices.clone();
-    take_mutations(scan, partitions, &slices).await
 }

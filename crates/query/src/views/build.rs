@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{LocalBoxFuture, join_all};
 use halcyon_engine::{RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{self, unix_seconds};
 use halcyon_io::{Gone, contained, panic_point, spawn};
@@ -51,21 +51,23 @@ pub(crate) fn build(shard: &Rc<Shard>, view: TableId) {
 }
 
 /// Builds the views that a stop, a kill or another program left unfinished.
-pub(crate) async fn resume(shard: &Rc<Shard>) -> Result<()> {
-    let engine = shard.engine();
-    let catalog = engine.catalog();
-    if !catalog.tables().any(|table| table.view.is_some()) {
-        return Ok(());
-    }
-    let built = engine.built_views().await?;
-    let is_built = |table: &Arc<Table>| {
-        built.contains(&(table.schema.keyspace.clone(), table.schema.name.clone()))
-    };
-    let views = catalog.tables().filter(|table| table.view.is_some());
-    for view in views.filter(|table| !is_built(table)) {
-        build(shard, view.id);
-    }
-    Ok(())
+pub fn resume_view_builds(shard: &Rc<Shard>) -> LocalBoxFuture<'_, Result<()>> {
+    Box::pin(async move {
+        let engine = shard.engine();
+        let catalog = engine.catalog();
+        if !catalog.tables().any(|table| table.view.is_some()) {
+            return Ok(());
+        }
+        let built = engine.built_views().await?;
+        let is_built = |table: &Arc<Table>| {
+            built.contains(&(table.schema.keyspace.clone(), table.schema.name.clone()))
+        };
+        let views = catalog.tables().filter(|table| table.view.is_some());
+        for view in views.filter(|table| !is_built(table)) {
+            build(shard, view.id);
+        }
+        Ok(())
+    })
 }
 
 /// The rows that say that views which come or go are not built.

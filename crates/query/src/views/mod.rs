@@ -26,7 +26,8 @@ use halcyon_io::spawn;
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_stream::{Mutation, PartitionKey, TableId};
 
-pub(crate) use build::{build, not_built, resume};
+pub use build::resume_view_builds;
+pub(crate) use build::{build, not_built};
 use derive::Pieces;
 use plan::ViewPlan;
 

@@ -58,8 +58,8 @@ async fn execute_at(node: &Coordinator, timestamp: i64, text: &str) {
     let client = Client::default();
     let timestamp = Some(timestamp);
     let options = QueryOptions { protocol_version: 4, timestamp, ..QueryOptions::default() };
-    let statement = Arc::new(node.prepare(text, &client).expect(text));
-    node.execute(&statement, &options, &client).await.expect(text);
+    let statement = Arc::new(halcyon_query::prepare(node, text, &client).expect(text));
+    halcyon_query::execute(node, &statement, &options, &client).await.expect(text);
 }
 
 async fn counters(node: &Coordinator) -> Vec<u8> {

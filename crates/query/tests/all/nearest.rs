@@ -17,9 +17,9 @@ async fn execute(
     options: QueryOptions<'_>,
 ) -> Result<Option<Rows>, Error> {
     let client = Client::default();
-    let statement = Arc::new(node.prepare(text, &client)?);
+    let statement = Arc::new(halcyon_query::prepare(node, text, &client)?);
     let options = QueryOptions { protocol_version: 4, ..options };
-    match node.execute(&statement, &options, &client).await? {
+    match halcyon_query::execute(node, &statement, &options, &client).await? {
         Outcome::Rows(rows) => Ok(Some(rows)),
         _ => Ok(None),
     }

@@ -93,8 +93,8 @@ pub(crate) async fn join(coordinator: &Coordinator) {
 pub(crate) async fn execute(node: &Coordinator, text: &str) -> Result<Outcome, Error> {
     let client = Client::default();
     let options = QueryOptions { protocol_version: 4, ..QueryOptions::default() };
-    let statement = Arc::new(node.prepare(text, &client)?);
-    node.execute(&statement, &options, &client).await
+    let statement = Arc::new(halcyon_query::prepare(node, text, &client)?);
+    halcyon_query::execute(node, &statement, &options, &client).await
 }
 
 /// The content of a result's rows: lengths and values.

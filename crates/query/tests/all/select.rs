@@ -25,10 +25,10 @@ async fn execute(
     paging_state: Option<&[u8]>,
 ) -> Result<(Outcome, Vec<String>), Error> {
     let client = Client::default();
-    let statement = Arc::new(node.prepare(text, &client)?);
+    let statement = Arc::new(halcyon_query::prepare(node, text, &client)?);
     let options =
         QueryOptions { page_size, paging_state, protocol_version: 4, ..QueryOptions::default() };
-    let outcome = node.execute(&statement, &options, &client).await?;
+    let outcome = halcyon_query::execute(node, &statement, &options, &client).await?;
     Ok((outcome, statement.warnings.clone()))
 }
 
@@ -106,7 +106,7 @@ async fn ask(node: &Coordinator, text: &str, page_size: Option<i32>) -> Vec<Stri
 
 /// What a client learns of a statement's markers.
 fn markers(node: &Coordinator, text: &str) -> Vec<String> {
-    let statement = match node.prepare(text, &Client::default()) {
+    let statement = match halcyon_query::prepare(node, text, &Client::default()) {
         Ok(statement) => statement,
         Err(error) => return vec![format!("x {} {error}", code(&error))],
     };

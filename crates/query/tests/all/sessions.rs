@@ -52,7 +52,9 @@ impl Session {
             let values: Vec<_> = text.split(' ').zip(&bytes).map(value).collect();
             options.values = &values;
             let statement = self.last.clone().expect("prepared");
-            let outcome = self.coordinator.execute(&statement, &options, &self.client).await?;
+            let outcome =
+                halcyon_query::execute(&self.coordinator, &statement, &options, &self.client)
+                    .await?;
             return Ok((outcome, statement.warnings.clone()));
         }
         if let Some((consistency, serial)) = tag.split_once('/') {
@@ -60,12 +62,13 @@ impl Session {
             options.consistency = level(consistency).expect("a level");
             options.serial_consistency = level(serial);
         }
-        let statement = Arc::new(self.coordinator.prepare(text, &self.client)?);
+        let statement = Arc::new(halcyon_query::prepare(&self.coordinator, text, &self.client)?);
         if tag == "p" {
             self.last = Some(statement);
             return Ok((Outcome::Void, Vec::new()));
         }
-        let outcome = self.coordinator.execute(&statement, &options, &self.client).await?;
+        let outcome =
+            halcyon_query::execute(&self.coordinator, &statement, &options, &self.client).await?;
         if let Outcome::SetKeyspace(keyspace) = &outcome {
             self.client.keyspace = Some(keyspace.clone());
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::{Either, join_all, select};
 use halcyon_engine::{Options, SyncMode};
 use halcyon_io::{Disk, Random, SimRuntime, clock};
-use halcyon_query::{Coordinator, Outcome};
+use halcyon_query::{Coordinator, Outcome, resume_view_builds};
 
 use crate::node::{self, HOUR, execute};
 
@@ -222,7 +222,7 @@ fn views_survive_power_failures() {
         sim.restart();
         sim.runtime().clone().block_on(async {
             let node = node::start_again(&sim, allow_views).await;
-            node.resume_view_builds().await.expect("resumes");
+            resume_view_builds(node.shard()).await.expect("resumes");
             let catalog = node.shard().engine().catalog();
             let known = VIEWS.iter().filter(|(name, _)| catalog.table("k", &name[2..]).is_some());
             if known.count() < VIEWS.len() {
@@ -250,7 +250,7 @@ fn built_views_survive_a_power_failure() {
     sim.crash_to_synced();
     sim.runtime().clone().block_on(async {
         let node = node::start_again(&sim, allow_views).await;
-        node.resume_view_builds().await.expect("resumes");
+        resume_view_builds(node.shard()).await.expect("resumes");
         wait_until_built(&node).await;
         check(&node, "after the failure").await;
     });
@@ -315,7 +315,7 @@ fn cut_deletions_leave_views_as_their_base() {
         sim.restart();
         sim.runtime().clone().block_on(async {
             let node = node::start_again(&sim, with_small_records).await;
-            node.resume_view_builds().await.expect("resumes");
+            resume_view_builds(node.shard()).await.expect("resumes");
             wait_until_built(&node).await;
             let left = rows(&node, "SELECT p, c FROM k.t").await.len();
             cut += u32::from(left > 1 && left < MANY as usize);

@@ -54,8 +54,12 @@ async fn with_table() -> (Coordinator, Client) {
         "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
         "CREATE TABLE ks.t (k int, c int, v text, l list<int>, m map<text, text>, PRIMARY KEY (k, c))",
     ] {
-        let statement = std::sync::Arc::new(coordinator.prepare(text, &client).expect("valid"));
-        let done = coordinator.execute(&statement, &QueryOptions::default(), &client).await;
+        let statement = std::sync::Arc::new(
+            halcyon_query::prepare(&coordinator, text, &client).expect("valid"),
+        );
+        let done =
+            halcyon_query::execute(&coordinator, &statement, &QueryOptions::default(), &client)
+                .await;
         assert!(matches!(done, Ok(Outcome::SchemaChange { .. })), "{done:?}");
     }
     (coordinator, client)
@@ -91,7 +95,8 @@ fn statements_are_weighed_truly() {
         let (coordinator, client) = with_table().await;
         let (mut wrong, mut all) = (Vec::new(), (0, 0));
         for text in statements() {
-            let (prepared, kept, peak) = measured(|| coordinator.prepare(&text, &client));
+            let (prepared, kept, peak) =
+                measured(|| halcyon_query::prepare(&coordinator, &text, &client));
             let Ok(prepared) = prepared else { continue };
             let specs =
                 prepared.variables.specs.len() + prepared.columns.as_ref().map_or(0, |c| c.len());

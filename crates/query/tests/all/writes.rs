@@ -349,10 +349,10 @@ fn a_conditional_write_takes_a_large_value() {
         let list = [ELEMENTS.to_be_bytes().as_slice(), &elements].concat();
         let (client, values) = (Client::default(), [Value::Bytes(&list)]);
         let text = "UPDATE k.t SET l = ? WHERE p = 1 IF EXISTS";
-        let statement = Arc::new(node.prepare(text, &client).expect(text));
+        let statement = Arc::new(halcyon_query::prepare(&node, text, &client).expect(text));
         let options =
             QueryOptions { protocol_version: 4, values: &values, ..QueryOptions::default() };
-        match node.execute(&statement, &options, &client).await {
+        match halcyon_query::execute(&node, &statement, &options, &client).await {
             Ok(Outcome::Rows(rows)) => assert_eq!(rows.content, APPLIED),
             other => panic!("{other:?}"),
         }

@@ -1,0 +1,70 @@
+//! A statement that is ready to be executed.
+
+use std::sync::Arc;
+
+use halcyon_cql::plan::{Plan, ResultColumns, Variables};
+use halcyon_engine::{Engine, Shard};
+use halcyon_schema::catalog::TableKind;
+use halcyon_syntax::ast::StatementKind;
+
+use crate::basis::Basis;
+
+/// A statement that is ready to be executed. Any thread may hold it.
+#[derive(Debug)]
+pub struct PreparedStatement {
+    pub text: String,
+    /// The keyspace in force when it was prepared.
+    pub keyspace: Option<String>,
+    pub variables: Variables,
+    /// `None` if it has no result set.
+    pub columns: Option<ResultColumns>,
+    pub warnings: Vec<String>,
+    pub(crate) plan: Plan,
+    pub(crate) basis: Basis,
+}
+
+impl PreparedStatement {
+    /// A copy for one shard, whose reference counts no other shard touches.
+    #[must_use]
+    pub fn for_shard(&self, shard: &Shard) -> PreparedStatement {
+        let mut plan = self.plan.clone();
+        plan.map_tables(|table| shard.own_table(table));
+        let columns = self.columns.as_ref().map(|columns| columns.iter().cloned().collect());
+        if let (Plan::Select(plan), Some(columns)) = (&mut plan, &columns) {
+            Arc::make_mut(plan).columns = Arc::clone(columns);
+        }
+        PreparedStatement {
+            text: self.text.clone(),
+            keyspace: self.keyspace.clone(),
+            variables: self.variables.clone(),
+            columns,
+            warnings: self.warnings.clone(),
+            plan,
+            basis: self.basis.for_shard(),
+        }
+    }
+
+    /// Whether it need not be prepared again: nothing that it was prepared against has changed.
+    pub fn is_current(&self, engine: &Engine) -> bool {
+        engine.with_catalog(|catalog| self.basis.holds(catalog))
+    }
+
+    /// Whether Cassandra takes it for one whose meaning depends on USE: it does so of all that change the schema, and of no TRUNCATE.
+    pub fn depends_on_use(&self) -> bool {
+        match &self.plan {
+            Plan::Other(statement) => !matches!(statement.kind, StatementKind::Truncate { .. }),
+            _ => self.keyspace.is_some(),
+        }
+    }
+
+    /// Whether it returns the rows of named partitions: only such reads count for the latency target.
+    pub fn reads_partitions(&self) -> bool {
+        match &self.plan {
+            Plan::Select(plan) => {
+                let has_storage = plan.table.kind != TableKind::Virtual;
+                has_storage && plan.restrictions.key_restricted && !plan.is_aggregate()
+            }
+            _ => false,
+        }
+    }
+}

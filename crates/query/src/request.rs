@@ -1,0 +1,93 @@
+//! The inputs of one request's terms.
+
+use halcyon_cql::plan::{Execution, Work};
+use halcyon_io::clock::unix_micros;
+use halcyon_model::request::{Consistency, Value};
+use halcyon_model::uuid;
+
+use crate::QueryOptions;
+use crate::functions::SlowCalls;
+use crate::scan::{ReadLimits, ScanContext};
+
+/// The inputs of one request's terms: its values, time and source of UUIDs.
+pub(crate) struct Request<'a> {
+    values: &'a [Value<'a>],
+    /// The statement's text.
+    text: usize,
+    now_micros: i64,
+    now_seconds: i32,
+    protocol_version: u8,
+    uuids: &'a uuid::Generator,
+    /// While it was bound.
+    slow: SlowCalls,
+}
+
+impl<'a> Request<'a> {
+    /// The inputs of one statement, read from the clock now. `text`: bytes of the statement.
+    pub(crate) fn new(
+        text: usize,
+        values: &'a [Value<'a>],
+        options: &QueryOptions<'_>,
+        uuids: &'a uuid::Generator,
+    ) -> Request<'a> {
+        let now_micros = unix_micros();
+        let now_seconds = now_micros.div_euclid(1_000_000);
+        Request {
+            values,
+            text,
+            now_micros,
+            now_seconds: options
+                .now_in_seconds
+                .unwrap_or_else(|| i32::try_from(now_seconds).unwrap_or(i32::MAX)),
+            protocol_version: options.protocol_version,
+            uuids,
+            slow: SlowCalls::default(),
+        }
+    }
+
+    /// Bytes of text and values, which are counted with the request. A value that has a name stands for each marker of that name, and is
+    /// counted once: those that stand behind each other in the message are.
+    pub(crate) fn bytes(&self) -> u64 {
+        let (mut end, mut bytes) = (0, self.text);
+        for value in self.values {
+            if let Value::Bytes(value) = value
+                && value.as_ptr().addr() >= end
+            {
+                end = value.as_ptr().addr() + value.len();
+                bytes += value.len();
+            }
+        }
+        bytes as u64
+    }
+
+    pub(crate) fn now_micros(&self) -> i64 {
+        self.now_micros
+    }
+
+    pub(crate) fn slow_calls(&self) -> &SlowCalls {
+        &self.slow
+    }
+
+    pub(crate) fn execution<'w>(&'w self, work: &'w Work<'w>) -> Execution<'w> {
+        Execution {
+            values: self.values,
+            now_micros: self.now_micros,
+            now_seconds: self.now_seconds,
+            protocol_version: self.protocol_version,
+            uuids: self.uuids,
+            json: &[],
+            work,
+        }
+    }
+
+    pub(crate) fn scan_context(&self, consistency: Consistency, limits: ReadLimits) -> ScanContext {
+        ScanContext {
+            limits,
+            now_micros: self.now_micros,
+            now_seconds: self.now_seconds,
+            protocol_version: self.protocol_version,
+            uuids: self.uuids.fork(),
+            consistency,
+        }
+    }
+}

@@ -55,7 +55,7 @@ pub use error::{Error, Result};
 pub use halcyon_commitlog::{LogCompression, OnCorruption, Options as CommitLogOptions, SyncMode};
 pub use halcyon_compaction::UsableSpace;
 pub use halcyon_sstable::Version;
-pub use halcyon_sstable::attached::{Neighbour, Neighbours, Place, PlaceRange};
+pub use halcyon_sstable::attached::{Neighbour, Neighbours};
 pub use index::{Candidates, IndexBuild};
 pub use options::{CommitFailurePolicy, DiskFailurePolicy, LatencyTarget, Options};
 pub use read::ReadStream;

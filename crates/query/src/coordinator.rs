@@ -6,11 +6,12 @@ use std::sync::Arc;
 use halcyon_engine::Shard;
 use halcyon_io::random;
 use halcyon_model::uuid;
+use halcyon_scan::RequestMemory;
 use halcyon_schema::catalog::Catalog;
 
-use crate::memory::Reads;
+use crate::turns::Reads;
 use crate::views::Views;
-use crate::{Error, RequestLimits, RequestMemory, Result, VirtualTables};
+use crate::{Error, RequestLimits, Result, VirtualTables};
 
 /// The state of a connection between requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

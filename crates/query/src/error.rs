@@ -4,6 +4,7 @@ use std::fmt;
 
 use halcyon_model::hex;
 use halcyon_model::request::Consistency;
+use halcyon_scan::TakeError;
 use halcyon_schema::catalog::Table;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -219,6 +220,39 @@ impl From<halcyon_engine::Error> for Error {
             }
         }
     }
+}
+
+impl From<halcyon_scan::Error> for Error {
+    fn from(error: halcyon_scan::Error) -> Error {
+        use halcyon_scan::Error as Scan;
+        match error {
+            Scan::Cql(error) => error.into(),
+            Scan::Corrupt(what) => Error::Storage(StorageFailure::new("cannot read data", what)),
+            Scan::Overloaded(refusal) => Error::Overloaded(refusal),
+            Scan::TooLate(consistency) => too_late(consistency),
+            Scan::TooManyTombstones(consistency) => {
+                Error::ReadFailure { failure: Failure::ReadTooManyTombstones, consistency }
+            }
+            Scan::Gone(gone) => Error::Server(format!("a computation has failed: {gone}")),
+        }
+    }
+}
+
+impl<E> From<TakeError<E>> for Error
+where
+    Error: From<E>,
+{
+    fn from(error: TakeError<E>) -> Error {
+        match error {
+            TakeError::Stream(error) => error.into(),
+            TakeError::Scan(error) => error.into(),
+        }
+    }
+}
+
+/// The error of a read that takes too long.
+pub(crate) fn too_late(consistency: Consistency) -> Error {
+    Error::ReadTimeout { consistency, received: 0, required: 1, data_present: false }
 }
 
 impl From<std::convert::Infallible> for Error {

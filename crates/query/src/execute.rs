@@ -7,12 +7,12 @@ use futures_util::future::LocalBoxFuture;
 use halcyon_cql::plan::{self, Plan, Variables, Work};
 use halcyon_io::clock::now;
 use halcyon_model::request::{BatchKind, Consistency, Value};
+use halcyon_scan::pace::{self, Pace};
 use halcyon_schema::catalog::Catalog;
 use halcyon_syntax::Error as CqlError;
 
 use crate::basis::Basis;
 use crate::coordinator::{Client, Coordinator};
-use crate::pace::{self, Pace};
 use crate::prepared::PreparedStatement;
 use crate::request::Request;
 use crate::{Error, Outcome, QueryOptions, Result, modify, schema, select};
@@ -114,7 +114,7 @@ pub fn batch<'a>(
     Box::pin(async move {
         let _running = coordinator.shard().writes().begin().await;
         let mut statements = Vec::with_capacity(entries.len());
-        let mut pace = Pace::new();
+        let mut pace = Pace::default();
         for entry in entries {
             if pace.step() {
                 pace.pause().await;

@@ -1,8 +1,8 @@
 //! The options and the outcome of an execution, in the form that the protocol encodes.
 
-use crate::Held;
 use halcyon_cql::plan::ResultColumns;
 use halcyon_model::request::{Consistency, SchemaChange, Value};
+use halcyon_scan::Held;
 
 /// The options of a QUERY, EXECUTE or BATCH message.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,13 +1,13 @@
 //! The inputs of one request's terms.
 
 use halcyon_cql::plan::{Execution, Work};
+use halcyon_functions::SlowCalls;
 use halcyon_io::clock::unix_micros;
 use halcyon_model::request::{Consistency, Value};
 use halcyon_model::uuid;
+use halcyon_scan::{ReadLimits, ScanContext};
 
 use crate::QueryOptions;
-use crate::functions::SlowCalls;
-use crate::scan::{ReadLimits, ScanContext};
 
 /// The inputs of one request's terms: its values, time and source of UUIDs.
 pub(crate) struct Request<'a> {

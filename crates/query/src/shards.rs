@@ -6,9 +6,9 @@ use std::rc::Rc;
 use futures_util::future::join_all;
 use halcyon_engine::Shard;
 use halcyon_io::Gone;
+use halcyon_scan::pace::Pace;
 use halcyon_stream::Mutation;
 
-use crate::pace::Pace;
 use crate::{Error, Result};
 
 /// Runs a job on one shard: at once if it is the current one, else on its thread.
@@ -89,7 +89,7 @@ pub(crate) async fn by_shard(
 ) -> Vec<(usize, Vec<Mutation>)> {
     let engine = here.engine();
     let mut shards: Vec<(usize, Vec<Mutation>)> = Vec::new();
-    let mut pace = Pace::new();
+    let mut pace = Pace::default();
     for mutation in mutations.into_iter().filter(|mutation| !mutation.is_empty()) {
         if pace.step() {
             pace.pause().await;

@@ -6,7 +6,7 @@
 
 use halcyon_model::CqlType;
 
-use crate::SMALL;
+use halcyon_scan::SMALL;
 
 /// Of a text that is parsed and planned, while both are held: tokens, syntax tree, plan.
 const PARSED_TOKEN: u64 = 420;

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use halcyon_io::clock::{Instant, nanos, now};
-use halcyon_query::{Held, RequestMemory, SMALL};
+use halcyon_scan::{Held, RequestMemory, SMALL};
 
 use crate::settings::Transport;
 

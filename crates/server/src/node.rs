@@ -94,7 +94,7 @@ async fn serve_inside(
         virtual_tables::registry().map_err(|e| Error::CannotStart(e.to_string()))?;
     let mut options = settings.engine.clone();
     options.virtual_keyspaces = virtual_tables.keyspaces.clone();
-    halcyon_query::functions::configure(&options.functions, &functions_folder(&settings));
+    halcyon_functions::configure(&options.functions, &functions_folder(&settings));
     tell_confinement(&options.functions, log);
     let opened = Engine::open_reporting(disk.clone(), options, tell).await;
     let (engine, report) = opened.map_err(|e| match e {

@@ -16,8 +16,9 @@ use halcyon_protocol::{
 };
 use halcyon_query::{
     self as query, BatchEntry, Client, Error as QueryError, Outcome, PreparedStatement,
-    QueryOptions, Result, SMALL, weight,
+    QueryOptions, Result, weight,
 };
+use halcyon_scan::SMALL;
 
 use crate::admission::Permit;
 use crate::connection::Connection;

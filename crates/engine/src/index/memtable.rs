@@ -9,10 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::ops::Bound;
 
 use halcyon_model::similarity::Similarity;
-use halcyon_sstable::attached::{
-    Entry, Held, Neighbour, Place, PlaceRange, Target, TermSet, Terms,
-};
-use halcyon_stream::Mutation;
+use halcyon_sstable::attached::{Entry, Held, Neighbour, Target, TermSet, Terms};
+use halcyon_stream::{Mutation, Place, PlaceRange};
 
 use super::TableIndex;
 

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use halcyon_schema::catalog::Table;
 use halcyon_schema::index::{IndexSearch, Search};
-use halcyon_sstable::attached::{AttachedIndex, Place, PlaceRange, Terms, Wanted};
+use halcyon_sstable::attached::{AttachedIndex, Terms, Wanted};
+use halcyon_stream::{Place, PlaceRange};
 
 use super::TableIndex;
 use super::memtable::Behind;

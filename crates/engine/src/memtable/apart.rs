@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use halcyon_schema::catalog::Table;
-use halcyon_sstable::attached::{Held, Place};
-use halcyon_stream::{MergeError, Mutation, PartitionKey, RowMerger};
+use halcyon_sstable::attached::Held;
+use halcyon_stream::{MergeError, Mutation, PartitionKey, Place, RowMerger};
 
 use super::key::Key;
 use super::{Memtable, Partition, oldest, to_layout};

@@ -8,8 +8,8 @@ use halcyon_commitlog::Hold;
 use halcyon_io::clock::Instant;
 use halcyon_io::{Notify, drop_apart};
 use halcyon_schema::catalog::Table;
-use halcyon_sstable::attached::{Held, Place};
-use halcyon_stream::{MergeError, Mutation, PartitionKey};
+use halcyon_sstable::attached::Held;
+use halcyon_stream::{MergeError, Mutation, PartitionKey, Place};
 
 use super::{Apart, Memtable, Merged, Partition, RingBound};
 

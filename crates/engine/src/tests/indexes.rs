@@ -9,9 +9,10 @@ use halcyon_io::{Random, clock};
 use halcyon_model::hex;
 use halcyon_schema::index::{Index, IndexSearch, Search, TARGET};
 use halcyon_sstable::attached::component_name;
+use halcyon_stream::{Place, PlaceRange};
 
 use super::*;
-use crate::{Error, Place, PlaceRange};
+use crate::Error;
 
 const VALUES: u64 = 5;
 

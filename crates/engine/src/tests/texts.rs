@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use halcyon_io::Random;
 use halcyon_model::analysis::Matching;
 use halcyon_schema::index::{CLASS_NAME, Index, IndexSearch, Search, TARGET};
+use halcyon_stream::{Place, PlaceRange};
 
 use super::*;
 use crate::memtable::Memtable;
-use crate::{Place, PlaceRange};
 
 /// `t` with a text `v` and an index on it: `class` and options as in CREATE INDEX.
 fn indexed(class: &str, more: &[(&str, &str)]) -> Arc<Table> {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use halcyon_cql::plan::modify::BoundModification;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::request::BatchKind;
+use halcyon_scan::pace::Pace;
 use halcyon_schema::catalog::TableKind;
 use halcyon_stream::{Mutation, RowBuf};
 
@@ -13,7 +14,6 @@ use super::stopwatch::Stopwatch;
 use super::write;
 use crate::consistency;
 use crate::coordinator::Coordinator;
-use crate::pace::Pace;
 use crate::shards::apply_whole;
 use crate::{Error, Outcome, QueryOptions, RequestLimits, Result, views};
 
@@ -53,7 +53,7 @@ pub(super) async fn execute(
     }
     let has_views = views::are_on(statements.iter().map(|(plan, _)| &plan.table));
     let mut parts = Parts::default();
-    let mut pace = Pace::new();
+    let mut pace = Pace::default();
     for (plan, modification) in statements {
         if modification.is_nothing() {
             continue;

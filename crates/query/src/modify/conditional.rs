@@ -21,6 +21,7 @@ use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::request::{ColumnSpec, Consistency};
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::token::split_key;
+use halcyon_scan::pace::Pace;
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_stream::PartitionKey;
 
@@ -30,7 +31,6 @@ use super::target::{Clustering, Target};
 use super::{proposal, write};
 use crate::consistency;
 use crate::coordinator::Coordinator;
-use crate::pace::Pace;
 use crate::shards::on_owner;
 use crate::views::{self, Plans};
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
@@ -236,7 +236,7 @@ async fn compare_and_set(
     let (table, key) = (&request.table, &request.key);
     let Stored { partition: current, mut newest } =
         current::read(shard, table, key, &wanted, request.now_seconds).await?;
-    let (current, mut pace) = (Arc::new(current), Pace::new());
+    let (current, mut pace) = (Arc::new(current), Pace::default());
     for (target, conditions) in &request.conditions {
         if pace.step() {
             pace.pause().await;

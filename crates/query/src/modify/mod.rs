@@ -19,16 +19,17 @@ use std::sync::Arc;
 use halcyon_cql::plan::modify::{BatchPlan, BoundModification, Company, ModifyPlan};
 use halcyon_cql::plan::{Execution, Plan, Work};
 use halcyon_model::request::BatchKind;
+use halcyon_scan::pace::{self, Pace};
+use halcyon_scan::{Held, SMALL};
 use halcyon_schema::catalog::{Catalog, TableKind};
 
 use self::conditional::{Conditions, Statement};
 use self::stopwatch::Stopwatch;
 use crate::consistency;
 use crate::coordinator::Coordinator;
-use crate::pace::{self, Pace};
 use crate::prepared::PreparedStatement;
 use crate::request::Request;
-use crate::{Error, Held, Outcome, QueryOptions, Result, SMALL};
+use crate::{Error, Outcome, QueryOptions, Result};
 
 fn default_timestamp(
     coordinator: &Coordinator,
@@ -71,7 +72,10 @@ impl Made {
         }
         self.bytes = self.bytes.saturating_add(bound.memory());
         let more = self.bytes.saturating_sub(2 * self.given);
-        if more <= SMALL { Ok(()) } else { self.held.grow_or_refuse(more) }
+        if more > SMALL {
+            self.held.grow_or_refuse(more)?;
+        }
+        Ok(())
     }
 }
 
@@ -113,7 +117,7 @@ async fn refusal<'a, 'v: 'a>(
         return error;
     }
     let check = |plan: &Arc<ModifyPlan>, execution: &Execution<'_>| plan.check_keys(execution);
-    let mut pace = Pace::new();
+    let mut pace = Pace::default();
     for (plan, request) in rest {
         if pace.step() && pace.pause().await > watch.deadline() {
             return watch.too_late();
@@ -123,7 +127,7 @@ async fn refusal<'a, 'v: 'a>(
         match pace::bind(plan, &request.execution(&work), within, check).await {
             Ok(Some(())) => {}
             Ok(None) => return watch.too_late(),
-            Err(of_key) => return of_key,
+            Err(of_key) => return of_key.into(),
         }
     }
     error
@@ -183,7 +187,7 @@ pub(crate) async fn execute_batch(
         plan.bind_timestamp(default, &request.execution(&work))?
     };
     let watch = batch::watch(coordinator, plan.kind, options);
-    let mut pace = Pace::new();
+    let mut pace = Pace::default();
     let mut made = Made::of(coordinator, request).in_batch(&plan.statements);
     let mut statements = Vec::with_capacity(plan.statements.len());
     for (place, statement) in plan.statements.iter().enumerate() {
@@ -226,7 +230,7 @@ pub(crate) async fn execute_batch_message(
     let Some((_, first)) = entries.first() else { return Ok(Outcome::Void) };
     let timestamp = default_timestamp(coordinator, first, options);
     let watch = batch::watch(coordinator, kind, options);
-    let mut pace = Pace::new();
+    let mut pace = Pace::default();
     let mut made = Made::nothing(coordinator).in_batch(&plans);
     let mut statements = Vec::with_capacity(plans.len());
     for (place, (plan, (_, request))) in plans.iter().zip(entries).enumerate() {

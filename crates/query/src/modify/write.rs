@@ -11,12 +11,12 @@ use halcyon_engine::{Measure, Shard};
 use halcyon_io::clock::{now, unix_micros};
 use halcyon_io::compute;
 use halcyon_model::schema::ColumnKind;
+use halcyon_scan::pace::{self, Pace};
 use halcyon_stream::{Mutation, PartitionKey, TableId};
 
 use super::current::{self, Wanted};
 use super::stopwatch::Stopwatch;
 use crate::coordinator::Coordinator;
-use crate::pace::{self, Pace};
 use crate::shards::{apply_by_shard, apply_whole, by_shard, on_owner};
 use crate::views::{self, Lease, Plans};
 use crate::{Error, Result};
@@ -31,7 +31,7 @@ pub(super) async fn execute(
     watch: &Stopwatch,
 ) -> Result<()> {
     let has_views = views::are_on(modifications.iter().map(|modification| &modification.table));
-    let (mut ready, mut pace) = (Vec::new(), Pace::new());
+    let (mut ready, mut pace) = (Vec::new(), Pace::default());
     for modification in modifications {
         if modification.requires_read() {
             Box::pin(read_and_write(coordinator, modification, watch)).await?;
@@ -124,7 +124,7 @@ pub(super) async fn apply_to_virtual(
     watch: &Stopwatch,
 ) -> Result<()> {
     let (table, mut made) = (modification.table.clone(), Vec::new());
-    mutations(modification, &mut made, &mut Pace::new(), watch).await?;
+    mutations(modification, &mut made, &mut Pace::default(), watch).await?;
     for mutation in made {
         coordinator.virtual_tables().apply(&table, mutation).await?;
     }
@@ -175,7 +175,7 @@ pub(super) async fn apply(coordinator: &Coordinator, mutations: Vec<Mutation>) -
     let shard = coordinator.shard();
     apply_by_shard(shard, by_shard(shard, mutations).await).await?;
     let ended = now();
-    let mut pace = Pace::new();
+    let mut pace = Pace::default();
     for table in first.into_iter().chain(others) {
         if pace.step() {
             pace.pause().await;

@@ -14,6 +14,7 @@ use halcyon_cql::plan::mask::column_mask;
 use halcyon_cql::plan::term::constant;
 use halcyon_cql::plan::{Work, find_table};
 use halcyon_engine::{Engine, Shard};
+use halcyon_functions as functions;
 use halcyon_io::clock::{self, unix_micros};
 use halcyon_io::compute;
 use halcyon_model::CqlType;
@@ -28,7 +29,6 @@ use halcyon_syntax::ast::{
 };
 
 use crate::coordinator::{Client, Coordinator};
-use crate::functions;
 use crate::shards::on_shard;
 use crate::{Error, Outcome, QueryOptions, Result, views};
 
@@ -274,7 +274,8 @@ async fn check_body(
     };
     let deadline = clock::now() + COMPILATION_MAX;
     let late = || Error::Overloaded("the function's body waits too long to be compiled".into());
-    Ok(functions::check(function, deadline).await?.ok_or_else(late)??)
+    let checked = functions::check(function, deadline).await;
+    Ok(checked.map_err(|gone| Error::Server(gone.to_string()))?.ok_or_else(late)??)
 }
 
 fn outcome(made: Change) -> Outcome {

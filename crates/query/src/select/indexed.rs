@@ -14,15 +14,16 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use halcyon_cql::plan::restrictions::BoundKeys;
 use halcyon_engine::Error as EngineError;
-use halcyon_engine::{Measure, Place, PlaceRange, RangeBound, Read, ReadTarget, Shard};
+use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard};
 use halcyon_model::BoundKind;
 use halcyon_model::clustering::PositionBuf;
-use halcyon_stream::{Layout, PartitionKey, Primed, Slice, Slices};
+use halcyon_scan::{PagingState, Scan};
+use halcyon_stream::{Layout, PartitionKey, Place, PlaceRange, Primed, Slice, Slices};
 
-use super::parts::{AT_ONCE, Measured, behind_row, token_range};
-use crate::paging::PagingState;
-use crate::scan::Scan;
-use crate::{Error, Result};
+use super::parts::{
+    AT_ONCE, Measured, behind_row, index_not_available, invalid_state, token_range,
+};
+use crate::Result;
 
 /// Candidates of one search: not many more than a page needs, but enough to be worth it.
 const FEWEST: usize = 64;
@@ -51,10 +52,6 @@ pub(super) fn page_ranges(scan: &mut Scan, state: Option<&PagingState>) -> Resul
     }
     ranges.retain(|range| !range.is_empty());
     Ok(ranges)
-}
-
-fn invalid_state() -> Error {
-    Error::Protocol("Invalid value for the paging state".into())
 }
 
 /// Where the next page begins: the partition of the last row, and the place behind that row.
@@ -114,7 +111,7 @@ pub(super) async fn read_shard(
         let limit = room.clamp(FEWEST, MOST);
         let found = shard.candidates(&table, &searches, range.clone(), limit).await;
         let found = found.map_err(|error| match error {
-            EngineError::IndexNotAvailable(_) => scan.no_index(),
+            EngineError::IndexNotAvailable(_) => index_not_available(scan),
             other => other.into(),
         })?;
         read_places(shard, scan, Some(&range.start), found.places).await?;

@@ -10,16 +10,15 @@ use std::vec::IntoIter;
 
 use futures_util::future::join_all;
 use halcyon_engine::{Measure, Read, ReadTarget, Shard};
+use halcyon_scan::{PagingState, Scan};
 use halcyon_schema::catalog::TableKind;
 use halcyon_stream::{PartitionKey, Primed};
 
 use super::partition::{go_on, read_partition};
-use super::parts::{AT_ONCE, Measured};
+use super::parts::{AT_ONCE, Measured, invalid_state};
+use crate::Result;
 use crate::coordinator::Coordinator;
-use crate::paging::PagingState;
-use crate::scan::Scan;
 use crate::shards::on_owner;
-use crate::{Error, Result};
 
 pub(super) async fn read_keys(
     coordinator: &Coordinator,
@@ -29,9 +28,8 @@ pub(super) async fn read_keys(
 ) -> Result<Box<Scan>> {
     let mut keys = keys.into_iter();
     if let Some(state) = state {
-        let invalid = || Error::Protocol("Invalid value for the paging state".into());
         let is_only = keys.len() == 1 && state.key.is_empty();
-        let key = keys.find(|key| is_only || key.bytes == state.key).ok_or_else(invalid)?;
+        let key = keys.find(|key| is_only || key.bytes == state.key).ok_or_else(invalid_state)?;
         scan = Box::pin(go_on(coordinator, scan, key, &state)).await?;
     }
     let runs = keys.len() > 1 && scan.select.plan.table.kind != TableKind::Virtual;

@@ -22,17 +22,16 @@ use halcyon_cql::plan::{Execution, Work};
 use halcyon_engine::{Measure, Shard};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::schema::ColumnKind;
+use halcyon_scan::{Held, PagingState, ReadLimits, Scan, pace};
 use halcyon_schema::catalog::Catalog;
 
-use self::parts::AT_ONCE;
+use self::parts::{AT_ONCE, invalid_state};
 use crate::consistency;
 use crate::coordinator::Coordinator;
-use crate::pace;
-use crate::paging::PagingState;
+use crate::error::too_late;
 use crate::request::Request;
-use crate::scan::{self, ReadLimits, Scan};
 use crate::shards::on_shard;
-use crate::{Error, Held, Outcome, QueryOptions, Result, Rows};
+use crate::{Error, Outcome, QueryOptions, Result, Rows};
 
 pub(crate) async fn execute_select(
     coordinator: &Coordinator,
@@ -44,7 +43,7 @@ pub(crate) async fn execute_select(
     consistency::check_read_level(options.consistency)?;
     let layout = &plan.table.layout;
     let state = match options.paging_state {
-        Some(bytes) => Some(PagingState::decode(bytes, layout)?),
+        Some(bytes) => Some(PagingState::decode(bytes, layout).ok_or_else(invalid_state)?),
         None => None,
     };
     let limits = coordinator.limits();
@@ -52,7 +51,7 @@ pub(crate) async fn execute_select(
     let within = began + plan.timeout.unwrap_or(limits.read_request_timeout);
     let within = (within, &**coordinator.memory(), request.slow_calls());
     let select = pace::bind(plan, &request.execution(&Work::small()), within, bind).await?;
-    let select = select.ok_or_else(|| scan::too_late(options.consistency))?;
+    let select = select.ok_or_else(|| too_late(options.consistency))?;
     let (consistency, warnings) = match &select.nearest {
         Some(_) => nearest::check(&select, options.consistency, options.page_size)?,
         None => (options.consistency, Vec::new()),
@@ -166,7 +165,7 @@ fn hold_keys(coordinator: &Coordinator, select: &BoundSelect) -> Result<Held> {
         Some(BoundKeys::Partitions(keys)) => keys.len(),
         _ => 0,
     };
-    Held::of_keys(coordinator.memory(), keys + select.slices.slices.len(), KEY)
+    Ok(Held::of_keys(coordinator.memory(), keys + select.slices.slices.len(), KEY)?)
 }
 
 /// How long the statement's rows took, for the metrics of its table.

@@ -12,12 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use halcyon_cql::plan::select::{BoundSelect, NO_LIMIT};
-use halcyon_engine::{Error as EngineError, Neighbours, Place, PlaceRange, Shard};
+use halcyon_engine::{Error as EngineError, Neighbours, Shard};
 use halcyon_model::request::Consistency;
+use halcyon_scan::Scan;
 use halcyon_schema::index::NearestSearch;
+use halcyon_stream::{Place, PlaceRange};
 
 use super::indexed;
-use crate::scan::Scan;
+use super::parts::index_not_available;
 use crate::shards::on_shard;
 use crate::{Error, Result};
 
@@ -160,7 +162,7 @@ async fn candidates(
 
 fn available(scan: &Scan, error: EngineError) -> Error {
     match error {
-        EngineError::IndexNotAvailable(_) => scan.no_index(),
+        EngineError::IndexNotAvailable(_) => index_not_available(scan),
         other => other.into(),
     }
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::compute;
+use halcyon_scan::{PagingState, Scan};
 use halcyon_schema::catalog::TableKind;
 use halcyon_stream::{Mutation, PartitionKey, Slices};
 
@@ -11,8 +12,6 @@ use super::parts::{Measured, behind_row};
 use crate::Result;
 use crate::coordinator::Coordinator;
 use crate::mutations::MutationStream;
-use crate::paging::PagingState;
-use crate::scan::Scan;
 use crate::shards::on_owner;
 
 /// Reads the rest of the partition in which the previous page ended.

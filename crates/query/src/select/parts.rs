@@ -8,10 +8,10 @@ use halcyon_engine::{Measure, RangeBound, Shard, TokenRange};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::BoundKind;
 use halcyon_model::clustering::PositionBuf;
+use halcyon_scan::{ReadCounts, Scan};
 use halcyon_stream::{Layout, Slice, Slices, TableId};
 
-use crate::live_rows::ReadCounts;
-use crate::scan::Scan;
+use crate::{Error, Failure};
 
 /// Partitions that are open at the same time.
 pub(super) const AT_ONCE: usize = 16;
@@ -25,12 +25,12 @@ pub(super) struct Measured {
 impl Measured {
     pub(super) fn new(shard: &Rc<Shard>, scan: &Scan) -> Measured {
         let began = if scan.clock_read.0 == shard.index() { scan.clock_read.1 } else { now() };
-        Measured { began, before: scan.live.counts }
+        Measured { began, before: scan.counts() }
     }
 
     pub(super) fn end(self, shard: &Rc<Shard>, scan: &mut Scan, table: TableId, measure: Measure) {
         let ended = now();
-        let counts = scan.live.counts - self.before;
+        let counts = scan.counts() - self.before;
         shard.observe_read(table, measure, (self.began, ended), (counts.rows, counts.tombstones));
         scan.clock_read = (shard.index(), ended);
     }
@@ -64,4 +64,15 @@ pub(super) fn behind_row(layout: &Layout, slices: &Slices, clustering: &[u8]) ->
     };
     let left = slices.slices.iter().filter_map(|slice| slice.intersect(&behind, layout));
     Slices { slices: Arc::new(left.collect()), ..*slices }
+}
+
+/// The error of a paging state that is damaged, or of another statement.
+pub(super) fn invalid_state() -> Error {
+    Error::Protocol("Invalid value for the paging state".into())
+}
+
+/// The error of an index that cannot be searched now.
+pub(super) fn index_not_available(scan: &Scan) -> Error {
+    let failure = Failure::IndexNotAvailable;
+    Error::ReadFailure { failure, consistency: scan.consistency() }
 }

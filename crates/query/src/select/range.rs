@@ -2,16 +2,15 @@
 
 use halcyon_cql::plan::restrictions::TokenBounds;
 use halcyon_engine::{RangeBound, Read, ReadTarget, TokenRange};
+use halcyon_scan::{PagingState, Scan};
 use halcyon_schema::catalog::TableKind;
 use halcyon_stream::PartitionKey;
 
 use super::partition::{go_on, take_from, take_mutations};
-use super::parts::token_range;
+use super::parts::{invalid_state, token_range};
+use crate::Result;
 use crate::coordinator::Coordinator;
-use crate::paging::PagingState;
-use crate::scan::Scan;
 use crate::shards::on_shard;
-use crate::{Error, Result};
 
 pub(super) async fn read_range(
     coordinator: &Coordinator,
@@ -23,7 +22,7 @@ pub(super) async fn read_range(
     if let Some(state) = state {
         let key = PartitionKey::of(&state.key);
         if !bounds.contains(key.token) {
-            return Err(Error::Protocol("Invalid value for the paging state".into()));
+            return Err(invalid_state());
         }
         range.start = RangeBound::AfterKey(key.clone());
         scan = go_on(coordinator, scan, key, &state).await?;

@@ -15,13 +15,13 @@ use halcyon_engine::{RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{self, unix_seconds};
 use halcyon_io::{Gone, contained, panic_point, spawn};
 use halcyon_model::DeletionTime;
+use halcyon_scan::pace::Pace;
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::{WriteTime, built_view};
 use halcyon_stream::{Fragment, FragmentStream, Mutation, Slices, TableId};
 
 use super::derive::Building;
 use super::plan::ViewPlan;
-use crate::pace::Pace;
 use crate::shards::{apply_by_shard, by_shard, on_shard, sync_logs};
 use crate::{Error, Result};
 
@@ -154,7 +154,7 @@ async fn build_once(shard: &Rc<Shard>, plan: &Arc<ViewPlan>) -> Result<Next> {
     let now = u32::try_from(unix_seconds()).unwrap_or(0);
     let mut building: Option<Building> = None;
     let (mut partition, mut range) = (DeletionTime::LIVE, DeletionTime::LIVE);
-    let (mut made, mut pace) = (Vec::new(), Pace::new());
+    let (mut made, mut pace) = (Vec::new(), Pace::default());
     while stream.advance().await? {
         match stream.fragment() {
             Fragment::Start(start) => {

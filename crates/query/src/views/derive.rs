@@ -18,6 +18,7 @@ use std::sync::Arc;
 use halcyon_engine::{Read, ReadTarget, Shard};
 use halcyon_model::clustering::{Position, PositionBuf};
 use halcyon_model::{BoundKind, DeletionTime};
+use halcyon_scan::pace::Pace;
 use halcyon_schema::catalog::Table;
 use halcyon_stream::{
     Fragment, FragmentStream, Layout, Mutation, PartitionKey, RangeTombstone, Row, RowBuf,
@@ -27,7 +28,6 @@ use halcyon_stream::{
 use super::plan::ViewPlan;
 use super::update::Updates;
 use crate::error::StorageFailure;
-use crate::pace::Pace;
 use crate::shards::apply_whole;
 use crate::{Error, Result};
 
@@ -279,7 +279,7 @@ pub(super) async fn derive(
     let mut stream = shard.read(Read { table: base.clone(), target, slices }).await?;
     let mut versions = Versions::new(base.layout.clone());
     let (mut partition, mut range) = (DeletionTime::LIVE, DeletionTime::LIVE);
-    let (mut pace, mut left) = (Pace::new(), change.rows.as_slice());
+    let (mut pace, mut left) = (Pace::default(), change.rows.as_slice());
     while stream.advance().await? {
         let fragment = stream.fragment();
         let existing = partition.max(range);

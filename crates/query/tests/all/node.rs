@@ -9,8 +9,9 @@ use std::sync::Arc;
 use halcyon_engine::{Engine, Options, Shard};
 use halcyon_io::{Disk, DiskOptions, SimDisk, spawn};
 use halcyon_query::{
-    Client, Coordinator, Error, Outcome, QueryOptions, RequestLimits, RequestMemory, VirtualTables,
+    Client, Coordinator, Error, Outcome, QueryOptions, RequestLimits, VirtualTables,
 };
+use halcyon_scan::RequestMemory;
 use halcyon_schema::LocalNode;
 use halcyon_schema::catalog::Table;
 use halcyon_stream::Mutation;

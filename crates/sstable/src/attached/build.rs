@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use futures_util::future::LocalBoxFuture;
 use halcyon_io::{AccessMode, Disk, Purpose, SequentialWriter, WriteOptions};
 use halcyon_model::Clusterings;
+use halcyon_stream::Place;
 
 use super::file::{AttachedIndex, Encoder};
 use super::segment::SegmentBuilder;
-use super::{Entry, Held, Place, Target};
+use super::{Entry, Held, Target};
 use crate::Result;
 use crate::read::ReadCaches;
 

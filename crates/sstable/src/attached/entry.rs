@@ -10,8 +10,9 @@ use std::sync::Arc;
 use halcyon_model::bytes::Put;
 use halcyon_model::token::murmur3_token;
 use halcyon_model::{Clusterings, Cursor, DecodeResult};
+use halcyon_stream::Place;
 
-use super::{Entry, Place};
+use super::Entry;
 
 const SAME_TERM: u8 = 1;
 const SAME_KEY: u8 = 2;

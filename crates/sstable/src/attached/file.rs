@@ -20,9 +20,10 @@ use halcyon_codec::{Algorithm, Decompressor, Method, append_once, crc32};
 use halcyon_io::{AccessMode, Disk, Purpose, ReadFile};
 use halcyon_model::bytes::Put;
 use halcyon_model::{Clusterings, Cursor, DecodeError, DecodeResult, path_component};
+use halcyon_stream::{Place, PlaceRange};
 
 use super::entry::{Entries, encode_entry};
-use super::{Entry, Place, PlaceRange, Segment, Terms, Wanted};
+use super::{Entry, Segment, Terms, Wanted};
 use crate::read::ReadCaches;
 use crate::read::caches::{Chunk, FileId};
 use crate::{Component, Error, Result};

@@ -2,7 +2,9 @@
 //!
 //! A long text has thousands of them: one behind the other, they take a few bytes each, where an entry takes a hundred.
 
-use super::{Entry, Place, Terms};
+use halcyon_stream::Place;
+
+use super::{Entry, Terms};
 
 /// What a value has.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,7 +21,6 @@ mod entry;
 mod file;
 mod graph;
 mod held;
-mod place;
 #[cfg(test)]
 mod sasi_tests;
 mod segment;
@@ -32,12 +31,13 @@ mod terms;
 mod tests;
 #[cfg(test)]
 mod vector_tests;
+mod wanted;
 
 pub use build::{Destination, IndexBuilder, write_sorted};
 pub use file::{AttachedIndex, component_name, index_of_component};
 pub use held::{Held, TermSet};
-pub use place::{Entry, Place, PlaceRange, Wanted};
 pub use segment::{Neighbour, Neighbours, Segment};
 pub use segments::Segments;
 pub use target::{Part, Source, Target};
 pub use terms::Terms;
+pub use wanted::{Entry, Wanted};

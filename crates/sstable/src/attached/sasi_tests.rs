@@ -8,9 +8,9 @@ use halcyon_io::Random;
 use halcyon_model::analysis::{Matching, Sasi};
 use halcyon_model::token::Partitioner;
 use halcyon_model::{Clusterings, CqlType};
-use halcyon_stream::{Layout, PartitionKey};
+use halcyon_stream::{Layout, PartitionKey, Place};
 
-use super::{Held, Part, Place, Source, Target, Terms};
+use super::{Held, Part, Source, Target, Terms};
 
 fn contains_of(text: &[u8]) -> Vec<Terms> {
     target("CONTAINS").like(Matching::Contains, text).into_iter().take(1).collect()

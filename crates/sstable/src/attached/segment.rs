@@ -14,10 +14,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use halcyon_model::bytes::Put;
 use halcyon_model::similarity::Similarity;
 use halcyon_model::{Clusterings, Cursor, DecodeResult};
+use halcyon_stream::Place;
 
+use super::Entry;
 use super::entry::{Entries, encode_entry};
 use super::graph::Graph;
-use super::{Entry, Place};
 
 /// A place, and how near its vector is to the one that was asked for, by the function of the index.
 #[derive(Debug, Clone, PartialEq)]

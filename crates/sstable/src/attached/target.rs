@@ -10,9 +10,9 @@ use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::similarity::{Similarity, floats};
 use halcyon_model::token::split_key;
 use halcyon_model::{Clusterings, CqlType};
-use halcyon_stream::{Cell, Layout, Mutation, PartitionKey, Row};
+use halcyon_stream::{Cell, Layout, Mutation, PartitionKey, Place, Row};
 
-use super::{Held, Place, TermSet, Terms};
+use super::{Held, TermSet, Terms};
 
 /// Before the bytes of a value, and alone for an empty one that has none.
 const VALUE: u8 = 0x40;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use halcyon_io::{AccessMode, Disk, Purpose, Random, SimRuntime};
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::{Clusterings, CqlType, Partitioner};
-use halcyon_stream::{Layout, PartitionKey};
+use halcyon_stream::{Layout, PartitionKey, Place, PlaceRange};
 
 use super::*;
 use crate::read::ReadCaches;

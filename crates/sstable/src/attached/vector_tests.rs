@@ -7,7 +7,7 @@ use std::sync::Arc;
 use halcyon_io::{AccessMode, Disk, Purpose, Random, SimRuntime};
 use halcyon_model::similarity::Similarity;
 use halcyon_model::{Clusterings, CqlType, Partitioner};
-use halcyon_stream::{Layout, PartitionKey};
+use halcyon_stream::{Layout, PartitionKey, Place};
 
 use super::*;
 

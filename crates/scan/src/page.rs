@@ -11,8 +11,8 @@ use halcyon_model::bytes::Put;
 use halcyon_model::value::{quote_json, to_json_string};
 use halcyon_syntax::Error as CqlError;
 
-use super::top::Top;
 use crate::memory::COPIES;
+use crate::top::Top;
 use crate::{Held, Result, SMALL, pace};
 
 /// The first allocation: most answers fit.
@@ -28,7 +28,7 @@ const JSON_BYTE: u64 = 40;
 
 /// The row after which the next page continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Last {
+pub struct Last {
     pub key: Vec<u8>,
     /// `None`: after the whole partition.
     pub clustering: Option<Vec<u8>>,
@@ -36,7 +36,7 @@ pub(crate) struct Last {
 
 impl Last {
     /// Replaces the row and keeps the allocations.
-    pub(super) fn set(&mut self, key: &[u8], clustering: Option<&[u8]>) {
+    pub(crate) fn set(&mut self, key: &[u8], clustering: Option<&[u8]>) {
         self.key.clear();
         self.key.extend_from_slice(key);
         match clustering {
@@ -54,7 +54,7 @@ impl Last {
 type Sortable = (Vec<Option<Vec<u8>>>, Vec<u8>);
 
 #[derive(Debug)]
-pub(crate) struct Page {
+pub struct Page {
     pub content: Vec<u8>,
     pub count: u32,
     /// How many rows the limits still allow, of the statement and of this partition.
@@ -68,13 +68,13 @@ pub(crate) struct Page {
     sorted: Vec<Sortable>,
     sorted_bytes: u64,
     /// Instead, where the nearest rows are wanted.
-    pub(super) top: Option<Top>,
+    pub(crate) top: Option<Top>,
     /// What the answer is counted with, once it is not small.
     pub held: Held,
 }
 
 impl Page {
-    pub(super) fn new(select: &BoundSelect, rows: u32, held: Held) -> Page {
+    pub(crate) fn new(select: &BoundSelect, rows: u32, held: Held) -> Page {
         // A sorted result is cut to its limit after it is sorted.
         let sorts = !select.plan.sort.is_empty() || select.nearest.is_some();
         let top = select.nearest.as_ref().map(|_| Top::new(select.limits.rows as usize));
@@ -94,7 +94,7 @@ impl Page {
     }
 
     /// Evaluates the selectors on a row or on a group's results, and appends the row; false if that is more work than it may do.
-    pub(super) fn put(&mut self, plan: &SelectPlan, on: &Evaluation<'_>) -> Result<bool> {
+    pub(crate) fn put(&mut self, plan: &SelectPlan, on: &Evaluation<'_>) -> Result<bool> {
         let start = self.content.len();
         match encode(plan, on, &mut self.content) {
             Ok(()) => self.appended(plan, on.row, start).map(|()| true),
@@ -107,7 +107,7 @@ impl Page {
     }
 
     /// Appends a row that was encoded elsewhere.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         plan: &SelectPlan,
         row: &RowValues,
@@ -150,7 +150,7 @@ impl Page {
     }
 
     /// Counts what a group keeps beside the rows.
-    pub(super) fn count_group(&mut self, bytes: u64) -> Result<()> {
+    pub(crate) fn count_group(&mut self, bytes: u64) -> Result<()> {
         if bytes <= SMALL {
             return Ok(());
         }
@@ -172,12 +172,12 @@ impl Page {
     }
 
     /// Of the nearest rows: how many there are, and the score that others must reach, if there are enough.
-    pub(crate) fn nearest(&self) -> (usize, Option<f32>) {
+    pub fn nearest(&self) -> (usize, Option<f32>) {
         self.top.as_ref().map_or((0, None), |top| (top.len(), top.floor()))
     }
 
     /// Orders all rows of a sorted result, of which at most `limit` stay; `None` if the deadline came first.
-    pub(super) async fn sort(
+    pub(crate) async fn sort(
         &mut self,
         plan: Arc<SelectPlan>,
         limit: u32,
@@ -216,7 +216,7 @@ fn in_order(plan: &SelectPlan, mut rows: Vec<Sortable>, limit: u32) -> (u32, Vec
 }
 
 /// A row as it is sent.
-pub(super) fn encoded(plan: &SelectPlan, on: &Evaluation<'_>) -> Result<Vec<u8>, CqlError> {
+pub(crate) fn encoded(plan: &SelectPlan, on: &Evaluation<'_>) -> Result<Vec<u8>, CqlError> {
     // What is refused is refused before anything is made of it.
     let stored = plan.selection.selectors.iter().filter_map(|selector| selector.stored(on));
     let bytes = stored.map(<[u8]>::len).fold(0, usize::saturating_add);

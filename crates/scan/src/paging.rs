@@ -15,11 +15,10 @@ use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::{Clusterings, CqlType, Cursor, DecodeResult};
 use halcyon_stream::Layout;
 
-use crate::{Error, Result};
 use halcyon_cql::plan::select::NO_LIMIT;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PagingState {
+pub struct PagingState {
     pub key: Vec<u8>,
     /// Serialized as the table's layout has it.
     pub clustering: Option<Vec<u8>>,
@@ -44,7 +43,7 @@ fn reframe(from: &Clusterings, to: &Clusterings, serialized: &[u8]) -> Vec<u8> {
 }
 
 impl PagingState {
-    pub(crate) fn encode(&self, layout: &Layout) -> Vec<u8> {
+    pub fn encode(&self, layout: &Layout) -> Vec<u8> {
         let mark = self
             .clustering
             .as_ref()
@@ -57,9 +56,9 @@ impl PagingState {
         out
     }
 
-    pub(crate) fn decode(bytes: &[u8], layout: &Layout) -> Result<PagingState> {
-        let invalid = || Error::Protocol("Invalid value for the paging state".into());
-        PagingState::parse(bytes, layout).ok().flatten().ok_or_else(invalid)
+    /// `None`: it is of another table, or damaged.
+    pub fn decode(bytes: &[u8], layout: &Layout) -> Option<PagingState> {
+        PagingState::parse(bytes, layout).ok().flatten()
     }
 
     fn parse(bytes: &[u8], layout: &Layout) -> DecodeResult<Option<PagingState>> {
@@ -132,11 +131,11 @@ mod tests {
             let bytes = state.encode(&layout);
             assert_eq!(PagingState::decode(&bytes, &layout).expect("decodes"), state);
             for len in 0..bytes.len() {
-                assert!(PagingState::decode(&bytes[..len], &layout).is_err(), "{len}");
+                assert!(PagingState::decode(&bytes[..len], &layout).is_none(), "{len}");
             }
         }
         let bad_int = [1, 9, 4, 0, 2, 0, 7, 1, b'x', 1, 1];
-        assert!(PagingState::decode(&bad_int, &layout).is_err());
-        assert!(PagingState::decode(&[0xff; 40], &layout).is_err());
+        assert!(PagingState::decode(&bad_int, &layout).is_none());
+        assert!(PagingState::decode(&[0xff; 40], &layout).is_none());
     }
 }

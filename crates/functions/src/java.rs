@@ -29,7 +29,7 @@ use super::limits::{Allowed, FOLD_SLICE, Folded, SlowCalls, failure};
 
 macro_rules! sources {
     ($($path:literal),* $(,)?) => {
-        [$(($path, include_str!(concat!("../../../../plugin/functions/", $path)))),*]
+        [$(($path, include_str!(concat!("../../../plugin/functions/", $path)))),*]
     };
 }
 

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_cql::plan::{Execution, Work};
+use halcyon_functions::{self as functions, Calls, SlowCalls};
 use halcyon_io::clock::{Instant, now};
-use halcyon_io::{Gone, compute, yield_now};
+use halcyon_io::{compute, yield_now};
 use halcyon_model::request::Value;
 use halcyon_model::uuid;
 use halcyon_syntax::Error as CqlError;
 
-use crate::functions::{self, Calls, SlowCalls};
 use crate::{Error, RequestMemory, Result};
 
 /// The longest time between two yields.
@@ -27,26 +27,23 @@ const SLICE: Duration = Duration::from_micros(300);
 /// Steps between two readings of the clock.
 const STEPS_PER_READING: u32 = 32;
 
-#[derive(Debug)]
-pub(crate) struct Pace {
+/// How long a loop has held its thread.
+#[derive(Debug, Default)]
+pub struct Pace {
     steps: u32,
     /// The start of the slice; `None` until the clock is read first, which a short loop never does.
     since: Option<Instant>,
 }
 
 impl Pace {
-    pub(crate) fn new() -> Pace {
-        Pace { steps: 0, since: None }
-    }
-
     /// Counts a row, a key, a statement. Whether `pause` is due.
-    pub(crate) fn step(&mut self) -> bool {
+    pub fn step(&mut self) -> bool {
         self.steps = self.steps.wrapping_add(1);
         self.steps.is_multiple_of(STEPS_PER_READING)
     }
 
     /// Yields if the slice is used up, and returns the time.
-    pub(crate) async fn pause(&mut self) -> Instant {
+    pub async fn pause(&mut self) -> Instant {
         let time = now();
         if time - *self.since.get_or_insert(time) <= SLICE {
             return time;
@@ -59,12 +56,12 @@ impl Pace {
 }
 
 /// Does a job on a thread for computations; `None` if the deadline came first. It is given up there as soon as it notices.
-pub(crate) async fn until<T: Send + 'static>(
+pub async fn until<T: Send + 'static>(
     deadline: Instant,
     job: impl FnOnce(&Work<'_>) -> Result<T, CqlError> + Send + 'static,
 ) -> Result<Option<T>> {
     let done = compute(move || worked(deadline, u64::MAX, None, job).0);
-    match done.await.map_err(gone)? {
+    match done.await.map_err(Error::Gone)? {
         Ok(done) => Ok(Some(done)),
         Err(CqlError::Exhausted) => Ok(None),
         Err(error) => Err(error.into()),
@@ -91,7 +88,7 @@ fn worked<T>(
 
 /// As [`until`], for a result of up to `memory` bytes, which may call user-defined functions: the job then restarts on the threads of
 /// their language. `wanted`: the language, if it is known before.
-pub(crate) async fn within<T: Send + 'static>(
+pub async fn within<T: Send + 'static>(
     (deadline, memory, slow): (Instant, u64, &SlowCalls),
     mut wanted: Option<&'static str>,
     mut job: impl FnMut(&Work<'_>) -> Result<T, CqlError> + Send + 'static,
@@ -101,7 +98,7 @@ pub(crate) async fn within<T: Send + 'static>(
             let tried = worked(deadline, memory, None, &mut job);
             (tried, job)
         });
-        match tried.await.map_err(gone)? {
+        match tried.await.map_err(Error::Gone)? {
             ((Err(CqlError::Exhausted), language), again) => (wanted, job) = (language, again),
             ((done, _), _) => return Ok(Some(done?)),
         }
@@ -112,7 +109,7 @@ pub(crate) async fn within<T: Send + 'static>(
         let (done, _) = worked(deadline, memory, Some(&calls), job);
         (done, calls.slow)
     });
-    match called.await.map_err(gone)? {
+    match called.await.map_err(Error::Gone)? {
         Some((Ok(done), calls)) => {
             calls.take().into_iter().for_each(|warning| slow.note(warning));
             Ok(Some(done))
@@ -120,10 +117,6 @@ pub(crate) async fn within<T: Send + 'static>(
         None | Some((Err(CqlError::Exhausted), _)) => Ok(None),
         Some((Err(error), _)) => Err(error.into()),
     }
-}
-
-fn gone(gone: Gone) -> Error {
-    Error::Server(format!("a computation has failed: {gone}"))
 }
 
 /// A request's inputs as its own.
@@ -183,7 +176,7 @@ fn borrowed(value: &Option<Option<Arc<[u8]>>>) -> Value<'_> {
 }
 
 /// Binds a plan to a request's values, here if that is little work; `None` if it was not done by the deadline.
-pub(crate) async fn bind<P: Clone + Send + 'static, T: Send + 'static>(
+pub async fn bind<P: Clone + Send + 'static, T: Send + 'static>(
     plan: &P,
     execution: &Execution<'_>,
     (deadline, memory, slow): (Instant, &RequestMemory, &SlowCalls),

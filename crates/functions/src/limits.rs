@@ -39,17 +39,17 @@ impl Allowed<'_> {
 
 /// The warnings for a client about slow calls: as much as a message can have, as in Cassandra.
 #[derive(Debug, Default)]
-pub(crate) struct SlowCalls(Mutex<Vec<String>>);
+pub struct SlowCalls(Mutex<Vec<String>>);
 
 impl SlowCalls {
-    pub(crate) fn note(&self, warning: String) {
+    pub fn note(&self, warning: String) {
         let mut noted = self.noted();
         if noted.len() < usize::from(u16::MAX) {
             noted.push(warning);
         }
     }
 
-    pub(crate) fn take(&self) -> Vec<String> {
+    pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.noted())
     }
 

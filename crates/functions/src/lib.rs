@@ -1,4 +1,7 @@
 //! User-defined functions: in Java as Cassandra has them, in WebAssembly for those who want no JVM. Both have the same limits.
+#![forbid(unsafe_code)]
+#![deny(clippy::expect_used)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod definition;
 mod java;
@@ -18,7 +21,7 @@ use halcyon_io::{Gone, Pool, core_count};
 use halcyon_schema::function::{FunctionSettings, JAVA, UserFunction, WASM};
 use halcyon_syntax::{Error, Result};
 
-pub(crate) use self::limits::SlowCalls;
+pub use self::limits::SlowCalls;
 use self::limits::{Allowed, Folded};
 
 /// One for the process, like the threads for computations that call it.
@@ -38,7 +41,7 @@ static WASM_THREADS: LazyLock<Pool> =
 
 /// Does a job that calls functions, the first of them in this language; `None` if the deadline came first. Each language has threads of its
 /// own, because a call may take its whole limit and a JVM takes seconds to start: only calls in the same language wait for that.
-pub(crate) async fn apart<T: Send + 'static>(
+pub async fn apart<T: Send + 'static>(
     language: &str,
     deadline: Instant,
     job: impl FnOnce() -> T + Send + 'static,
@@ -52,13 +55,9 @@ pub(crate) async fn apart<T: Send + 'static>(
 }
 
 /// Compiles a function that is about to be made; `None` if the deadline came first.
-pub(crate) async fn check(
-    function: UserFunction,
-    deadline: Instant,
-) -> crate::Result<Option<Result<()>>> {
+pub async fn check(function: UserFunction, deadline: Instant) -> Result<Option<Result<()>>, Gone> {
     let language = function.language.clone();
-    let checked = apart(&language, deadline, move || RUNNING.check(&function)).await;
-    checked.map_err(|gone| crate::Error::Server(gone.to_string()))
+    apart(&language, deadline, move || RUNNING.check(&function)).await
 }
 
 /// What a node's settings say. `folder`: for files, of which only those of this process are there.
@@ -70,7 +69,7 @@ pub fn configure(settings: &FunctionSettings, folder: &Path) {
     RUNNING.warn_millis.store(millis(settings.warn_timeout), Relaxed);
 }
 
-pub(crate) struct Running {
+struct Running {
     are_enabled: AtomicBool,
     fail_millis: AtomicU64,
     warn_millis: AtomicU64,
@@ -80,7 +79,7 @@ pub(crate) struct Running {
 
 impl Running {
     /// Compiles a function that is about to be made.
-    pub(crate) fn check(&self, function: &UserFunction) -> Result<()> {
+    fn check(&self, function: &UserFunction) -> Result<()> {
         let limit = self.limit()?;
         match function.language.as_str() {
             JAVA => self.java.check(function, limit),
@@ -102,8 +101,8 @@ impl Running {
 
 /// The calls of one request.
 #[derive(Default)]
-pub(crate) struct Calls {
-    pub(crate) slow: SlowCalls,
+pub struct Calls {
+    pub slow: SlowCalls,
 }
 
 impl Calls {

@@ -5,7 +5,7 @@ use halcyon_schema::function::UserFunction;
 use halcyon_syntax::Error;
 
 use super::Modules;
-use crate::functions::limits::{Allowed, SlowCalls};
+use crate::limits::{Allowed, SlowCalls};
 
 const LIMIT: Duration = Duration::from_millis(300);
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use halcyon_model::byte_comparable::encode_position;
 use halcyon_model::clustering::Position;
 use halcyon_model::{BoundKind, Clusterings};
-use halcyon_stream::PartitionKey;
+
+use crate::PartitionKey;
 
 /// A row of a table, or a whole partition. The order is that of the table; a partition is before its rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,42 +125,5 @@ impl PlaceRange {
 
     pub fn partition(key: &PartitionKey) -> PlaceRange {
         PlaceRange { start: Place::partition(key), end: Some(Place::after_partition(key)) }
-    }
-}
-
-/// Some places, in order: those that a search for more than one value is left with.
-#[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a>(pub &'a [Place]);
-
-impl Wanted<'_> {
-    pub fn has(self, place: &Place) -> bool {
-        self.0.binary_search(place).is_ok()
-    }
-
-    /// Whether one of them has this token.
-    pub(super) fn has_token(self, token: i64) -> bool {
-        let at = self.0.partition_point(|place| place.token < token);
-        self.0.get(at).is_some_and(|place| place.token == token)
-    }
-
-    /// Whether one of them can be from one place to another one.
-    pub(super) fn is_between(self, first: &Place, past: Option<&Place>) -> bool {
-        let at = self.0.partition_point(|place| place.token < first.token);
-        self.0.get(at).is_some_and(|place| past.is_none_or(|past| place.token <= past.token))
-    }
-}
-
-/// What an index has: the row at `place` has, or had, the value `term`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
-    /// Byte-comparable.
-    pub term: Box<[u8]>,
-    pub place: Place,
-}
-
-impl Entry {
-    /// Bytes of memory.
-    pub fn size(&self) -> usize {
-        size_of::<Box<[u8]>>() + self.term.len() + self.place.size()
     }
 }

@@ -7,14 +7,14 @@ use halcyon_cql::plan::functions::Accumulator;
 use halcyon_cql::plan::select::SelectPlan;
 use halcyon_cql::plan::selection::{Evaluation, RowValues, Selector};
 
-use super::page::Last;
+use crate::page::Last;
 use crate::{Result, SMALL};
 
 #[derive(Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     /// The values of the grouping columns after the partition key.
     by: Vec<Option<Vec<u8>>>,
-    pub(super) first: RowValues,
+    pub(crate) first: RowValues,
     accumulators: Vec<Accumulator>,
     /// Its last row.
     at: Last,
@@ -23,7 +23,7 @@ pub(super) struct Group {
 }
 
 /// The values by which a row belongs to a group.
-pub(super) fn values(plan: &SelectPlan, on: &Evaluation<'_>) -> Result<Vec<Option<Vec<u8>>>> {
+pub(crate) fn values(plan: &SelectPlan, on: &Evaluation<'_>) -> Result<Vec<Option<Vec<u8>>>> {
     let Some(grouping) = &plan.grouping else { return Ok(Vec::new()) };
     let value =
         |(selector, _): &(Selector, _)| Ok(selector.evaluate(on)?.map(|value| value.into_owned()));
@@ -31,7 +31,7 @@ pub(super) fn values(plan: &SelectPlan, on: &Evaluation<'_>) -> Result<Vec<Optio
 }
 
 /// The arguments of all aggregates on a row.
-pub(super) fn arguments<'a>(
+pub(crate) fn arguments<'a>(
     plan: &'a SelectPlan,
     on: &Evaluation<'a>,
 ) -> halcyon_syntax::Result<Vec<Option<Cow<'a, [u8]>>>> {
@@ -45,14 +45,14 @@ pub(super) fn arguments<'a>(
 }
 
 impl Group {
-    pub(super) fn new(plan: &SelectPlan, by: Vec<Option<Vec<u8>>>, first: RowValues) -> Group {
+    pub(crate) fn new(plan: &SelectPlan, by: Vec<Option<Vec<u8>>>, first: RowValues) -> Group {
         let calls = plan.selection.aggregates.iter();
         let accumulators = calls.map(|call| Accumulator::new(&call.function)).collect();
         Group { by, first, accumulators, at: Last::default(), added: 0 }
     }
 
     /// Whether a row with these values belongs to the group: values that their types compare as equal do, whatever their bytes.
-    pub(super) fn contains(&self, plan: &SelectPlan, by: &[Option<Vec<u8>>]) -> bool {
+    pub(crate) fn contains(&self, plan: &SelectPlan, by: &[Option<Vec<u8>>]) -> bool {
         let Some(grouping) = &plan.grouping else { return true };
         let pairs = grouping.by.iter().zip(self.by.iter().zip(by));
         pairs.into_iter().all(|((_, cql_type), pair)| match pair {
@@ -62,21 +62,21 @@ impl Group {
     }
 
     /// The only group of a statement that has read no rows.
-    pub(super) fn empty(plan: &SelectPlan) -> Group {
+    pub(crate) fn empty(plan: &SelectPlan) -> Group {
         Group::new(plan, Vec::new(), RowValues::new(plan.selection.fetch.len()))
     }
 
-    pub(super) fn end_at(&mut self, key: &[u8], clustering: Option<&[u8]>) {
+    pub(crate) fn end_at(&mut self, key: &[u8], clustering: Option<&[u8]>) {
         self.at.set(key, clustering);
     }
 
     /// Its last row; none of no rows.
-    pub(super) fn last(self) -> Option<Last> {
+    pub(crate) fn last(self) -> Option<Last> {
         (!self.at.key.is_empty()).then_some(self.at)
     }
 
     /// Adds the arguments of all aggregates on one row.
-    pub(super) fn add<'v>(&mut self, arguments: impl Iterator<Item = Option<&'v [u8]>>) {
+    pub(crate) fn add<'v>(&mut self, arguments: impl Iterator<Item = Option<&'v [u8]>>) {
         let added = &mut self.added;
         let mut arguments =
             arguments.inspect(|value| *added += value.map_or(0, <[u8]>::len) as u64);
@@ -84,7 +84,7 @@ impl Group {
     }
 
     /// Bytes that the accumulators keep, if they may have become more since this was asked last.
-    pub(super) fn memory(&mut self) -> Option<u64> {
+    pub(crate) fn memory(&mut self) -> Option<u64> {
         if self.added <= SMALL {
             return None;
         }
@@ -93,18 +93,18 @@ impl Group {
     }
 
     /// Whether many rows wait for users' functions.
-    pub(super) fn is_behind(&self) -> bool {
+    pub(crate) fn is_behind(&self) -> bool {
         self.accumulators.iter().any(Accumulator::is_behind)
     }
 
     /// Where it may be waited for them.
-    pub(super) fn catch_up(&mut self, work: &Work<'_>) -> halcyon_syntax::Result<()> {
+    pub(crate) fn catch_up(&mut self, work: &Work<'_>) -> halcyon_syntax::Result<()> {
         // What functions have made of their states is not known.
         self.added = self.added.saturating_add(SMALL);
         self.accumulators.iter_mut().try_for_each(|accumulator| accumulator.catch_up(work))
     }
 
-    pub(super) fn results(
+    pub(crate) fn results(
         &mut self,
         work: &Work<'_>,
     ) -> halcyon_syntax::Result<Vec<Option<Vec<u8>>>> {

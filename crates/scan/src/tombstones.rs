@@ -9,7 +9,7 @@ use halcyon_stream::PartitionKey;
 use crate::live_rows::ReadCounts;
 
 #[derive(Debug)]
-pub(super) struct TombstoneGuard {
+pub(crate) struct TombstoneGuard {
     warn_threshold: u64,
     failure_threshold: u64,
     /// The counts at the start of the current read: of one partition key, or of the whole range.
@@ -18,17 +18,17 @@ pub(super) struct TombstoneGuard {
 }
 
 impl TombstoneGuard {
-    pub(super) fn new(warn_threshold: u64, failure_threshold: u64) -> TombstoneGuard {
+    pub(crate) fn new(warn_threshold: u64, failure_threshold: u64) -> TombstoneGuard {
         let (before, warnings) = (ReadCounts::default(), Vec::new());
         TombstoneGuard { warn_threshold, failure_threshold, before, warnings }
     }
 
-    pub(super) fn fails(&self, counts: ReadCounts) -> bool {
+    pub(crate) fn fails(&self, counts: ReadCounts) -> bool {
         (counts - self.before).tombstones > self.failure_threshold
     }
 
     /// Ends the read of `key`: its tombstones may be worth a warning.
-    pub(super) fn end_read(&mut self, counts: ReadCounts, select: &BoundSelect, key: &[u8]) {
+    pub(crate) fn end_read(&mut self, counts: ReadCounts, select: &BoundSelect, key: &[u8]) {
         let ReadCounts { rows, tombstones } = counts - self.before;
         self.before = counts;
         if tombstones > self.warn_threshold {
@@ -39,7 +39,7 @@ impl TombstoneGuard {
         }
     }
 
-    pub(super) fn take_warnings(&mut self) -> Vec<String> {
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 }

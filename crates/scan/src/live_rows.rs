@@ -16,7 +16,6 @@ use halcyon_model::{CqlType, DeletionTime, counter};
 use halcyon_schema::catalog::ColumnRef;
 use halcyon_stream::{Cell, Column, ColumnShape, Row};
 
-use crate::error::StorageFailure;
 use crate::{Error, Result};
 
 /// The fetched column that a column of the layout fills.
@@ -73,7 +72,7 @@ pub(crate) struct LiveRows {
 
 /// The rows and tombstones of a read, for metrics, warnings and the tombstone guardrail.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ReadCounts {
+pub struct ReadCounts {
     /// LiveRows rows, static ones too.
     pub rows: u64,
     /// Dead cells, rows and markers.
@@ -182,8 +181,7 @@ impl LiveRows {
                 let value = cell.value.of(row.bytes);
                 if column.shape == ColumnShape::Counter {
                     let total = counter::total(value).map_err(|error| {
-                        let detail = format!("a counter cell is damaged: {error}");
-                        Error::Storage(StorageFailure::new("cannot read data", detail))
+                        Error::Corrupt(format!("a counter cell is damaged: {error}"))
                     })?;
                     values.set(target.fetch, &total.to_be_bytes());
                 } else {

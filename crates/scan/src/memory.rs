@@ -5,11 +5,8 @@
 //!    requests take ([`SMALL`]), and more only when it grows.
 //! 3. The last part of the budget is for what is small: large requests and answers cannot take all of it, and other clients are served.
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-use halcyon_io::Notify;
 
 use crate::{Error, Result};
 
@@ -18,13 +15,6 @@ pub const SMALL: u64 = 16 << 10;
 
 /// Large requests may not take the last 1/`KEPT_FOR_SMALL` of the budget.
 const KEPT_FOR_SMALL: u64 = 8;
-
-/// What a read takes before its rows are counted: windows of its sources, and a row. Reads run at once as long as they fit, in a quarter
-/// of the budget for those of named partitions, and of another one for scans.
-const READ: u64 = 1 << 20;
-
-/// Some reads always run at once.
-const READS_MIN: u64 = 4;
 
 /// A page ends before its rows are so large a part of the budget.
 const PAGE_SHARE: u64 = 32;
@@ -58,7 +48,7 @@ impl RequestMemory {
     }
 
     /// The same budget, with a reference count of its own.
-    pub(crate) fn for_shard(&self) -> Arc<RequestMemory> {
+    pub fn for_shard(&self) -> Arc<RequestMemory> {
         Arc::new(RequestMemory { limit: self.limit, held: self.held.clone() })
     }
 
@@ -76,17 +66,17 @@ impl RequestMemory {
     }
 
     /// Bytes after which a page ends, whatever its number of rows.
-    pub(crate) fn page_bytes(&self) -> u64 {
+    pub fn page_bytes(&self) -> u64 {
         (self.limit / PAGE_SHARE).clamp(SMALL, PAGE_MAX)
     }
 
     /// What one computation may make of a short text before it is counted.
-    pub(crate) fn for_one(&self) -> u64 {
+    pub fn for_one(&self) -> u64 {
         self.limit / ONE_SHARE
     }
 
     /// What one row of an answer may become while it is computed elsewhere, before it is counted. It takes twice as much while it grows.
-    pub(crate) fn for_row(&self) -> u64 {
+    pub fn for_row(&self) -> u64 {
         self.for_large() / COPIES / 2
     }
 
@@ -114,42 +104,6 @@ impl RequestMemory {
     }
 }
 
-/// The reads of one shard that run at once. Others wait: a read that waits takes little.
-#[derive(Debug)]
-pub(crate) struct Reads {
-    free: Cell<u64>,
-    freed: Notify,
-}
-
-/// A read that runs.
-pub(crate) struct Turn<'a>(&'a Reads);
-
-impl Reads {
-    pub(crate) fn of_shard(memory: &RequestMemory, shards: usize) -> Reads {
-        let most = memory.limit / 4 / READ / (shards as u64).max(1);
-        Reads { free: Cell::new(most.max(READS_MIN)), freed: Notify::default() }
-    }
-
-    pub(crate) async fn turn(&self) -> Turn<'_> {
-        while self.free.get() == 0 {
-            self.freed.notified().await;
-        }
-        self.free.set(self.free.get() - 1);
-        if self.free.get() > 0 {
-            // Two turns that ended before anyone looked were one notification.
-            self.freed.notify_one();
-        }
-        Turn(self)
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.free.set(self.0.free.get() + 1);
-        self.0.freed.notify_one();
-    }
-}
-
 impl Held {
     /// Nothing, yet.
     pub fn nothing(memory: &Arc<RequestMemory>) -> Held {
@@ -168,7 +122,7 @@ impl Held {
     }
 
     /// The keys of one request, at `each` bytes; few are not counted one by one.
-    pub(crate) fn of_keys(memory: &Arc<RequestMemory>, count: usize, each: u64) -> Result<Held> {
+    pub fn of_keys(memory: &Arc<RequestMemory>, count: usize, each: u64) -> Result<Held> {
         let bytes = (count as u64).saturating_mul(each);
         if bytes <= SMALL {
             return Ok(Held::nothing(memory));
@@ -201,7 +155,7 @@ impl Held {
     }
 
     /// As `grow_to`; the error is the client's.
-    pub(crate) fn grow_or_refuse(&mut self, bytes: u64) -> Result<()> {
+    pub fn grow_or_refuse(&mut self, bytes: u64) -> Result<()> {
         match self.grow_to(bytes) {
             true => Ok(()),
             false => Err(Error::Overloaded(self.memory.refusal())),

@@ -8,112 +8,53 @@
 //! 2. It stops in the middle of a stream as soon as the page is full; `last` is then the row after which the next page continues.
 //! 3. A group is put into the page when the first row of the next group is read, so a page always ends between groups.
 //! 4. Memory: one row, one group, one page. Only a sorted result (ORDER BY over several keys) is kept whole.
-//! 5. A long scan yields its thread (`crate::pace`), and fails at its deadline or at too many tombstones (`tombstones.rs`).
-
-mod group;
-mod page;
-mod tombstones;
-mod top;
+//! 5. A long scan yields its thread (`pace.rs`), and fails at its deadline or at too many tombstones (`tombstones.rs`).
 
 use std::borrow::Cow;
 
+use halcyon_cql::plan::Work;
 use halcyon_cql::plan::restrictions::{BoundFilter, BoundKeys};
 use halcyon_cql::plan::select::BoundSelect;
-use halcyon_cql::plan::selection::{Evaluation, RowValues};
-use halcyon_cql::plan::{Execution, Work};
-use halcyon_engine::Place;
+use halcyon_cql::plan::selection::RowValues;
+use halcyon_functions::SlowCalls;
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::request::Consistency;
 use halcyon_model::similarity::floats;
 use halcyon_model::token::split_key;
-use halcyon_model::uuid;
 use halcyon_schema::index::NearestSearch;
-use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, Row};
+use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, Place, Row};
 use halcyon_syntax::Error as CqlError;
 
-use self::group::Group;
-use self::page::Page;
-use self::tombstones::TombstoneGuard;
-use self::top::Rank;
-use crate::functions::SlowCalls;
-use crate::live_rows::{LiveRows, Targets};
+use crate::context::ScanContext;
+use crate::group::{self, Group};
+use crate::live_rows::{LiveRows, ReadCounts, Targets};
 use crate::pace::{self, Pace};
-use crate::{Error, Failure, Held, Result};
+use crate::page::{self, Page};
+use crate::tombstones::TombstoneGuard;
+use crate::top::Rank;
+use crate::{Error, Held, Result, TakeError};
 
 /// Unwanted fragments of a partition that are read before the scan asks for the next partition instead: a seek costs more than a few
 /// fragments.
 const FRAGMENTS_BEFORE_SEEK: u32 = 64;
 
-/// When a read fails.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ReadLimits {
-    pub deadline: Instant,
-    pub tombstone_warn_threshold: u64,
-    pub tombstone_failure_threshold: u64,
-}
-
-/// The part of a request that moves to other shards with its scan.
+/// A read of one page. `select`, `context` and `targets` stay as they are; the rest follows the stream.
 #[derive(Debug)]
-pub(crate) struct ScanContext {
-    pub now_micros: i64,
-    pub now_seconds: i32,
-    pub protocol_version: u8,
-    pub uuids: uuid::Generator,
-    pub consistency: Consistency,
-    pub limits: ReadLimits,
-}
-
-impl ScanContext {
-    /// Values for the selectors: of a row, or of a group's first row and its aggregates.
-    fn evaluation<'a>(
-        &'a self,
-        terms: &'a [Option<Vec<u8>>],
-        row: &'a RowValues,
-        aggregates: &'a [Option<Vec<u8>>],
-        work: &'a Work<'a>,
-    ) -> Evaluation<'a> {
-        let execution = Execution {
-            values: &[],
-            now_micros: self.now_micros,
-            now_seconds: self.now_seconds,
-            protocol_version: self.protocol_version,
-            uuids: &self.uuids,
-            json: &[],
-            work,
-        };
-        Evaluation { row, terms, aggregates, execution }
-    }
-
-    /// For an evaluation on another thread.
-    fn fork(&self) -> ScanContext {
-        ScanContext { uuids: self.uuids.fork(), ..*self }
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct Scan {
+pub struct Scan {
     pub select: BoundSelect,
-    pub page: Page,
-    pub live: LiveRows,
-    /// The shard that read the clock last, and the time, so that the same shard need not read it again.
-    pub clock_read: (usize, Instant),
     context: ScanContext,
     targets: Targets,
+    pub page: Page,
+    live: LiveRows,
+    /// The shard that read the clock last, and the time, so that the same shard need not read it again.
+    pub clock_read: (usize, Instant),
     row: RowValues,
-    /// The end of the partition's values (key and static columns) in `row`.
-    mark: usize,
-    key: Vec<u8>,
+    partition: Partition,
     /// An earlier page has rows of this partition, so its static row alone is not a result.
     resumed: bool,
     /// The key of that partition, where partitions are read through an index.
     resumed_key: Vec<u8>,
-    found_rows: bool,
-    found_static: bool,
-    /// The rest of this partition is unwanted.
-    skipping: bool,
-    /// Fragments read while skipping.
-    skipped: u32,
     tombstones: TombstoneGuard,
     group: Option<Group>,
     pace: Pace,
@@ -121,6 +62,20 @@ pub(crate) struct Scan {
     work: Work<'static>,
     slow: SlowCalls,
     unfinished: Option<Unfinished>,
+}
+
+/// What is known of the partition that is being read.
+#[derive(Debug, Default)]
+struct Partition {
+    key: Vec<u8>,
+    /// The end of its values (key and static columns) in the row.
+    mark: usize,
+    found_rows: bool,
+    found_static: bool,
+    /// The rest of it is unwanted.
+    skipping: bool,
+    /// Fragments read while skipping.
+    skipped: u32,
 }
 
 /// What of the row was too much work to be computed here.
@@ -142,7 +97,7 @@ enum Unfinished {
 
 impl Scan {
     /// `page_rows` is `u32::MAX` if the result is not paged.
-    pub(crate) fn new(
+    pub fn new(
         select: BoundSelect,
         context: ScanContext,
         page_rows: u32,
@@ -159,20 +114,15 @@ impl Scan {
             ),
             targets: Targets::new(&select),
             row: RowValues::new(select.plan.selection.fetch.len()),
-            mark: 0,
-            key: Vec::new(),
+            partition: Partition::default(),
             resumed: false,
             resumed_key: Vec::new(),
-            found_rows: false,
-            found_static: false,
-            skipping: false,
-            skipped: 0,
             tombstones: TombstoneGuard::new(
                 limits.tombstone_warn_threshold,
                 limits.tombstone_failure_threshold,
             ),
             group: None,
-            pace: Pace::new(),
+            pace: Pace::default(),
             work: Work::small(),
             slow: SlowCalls::default(),
             unfinished: None,
@@ -182,41 +132,44 @@ impl Scan {
     }
 
     /// Continues within a partition that an earlier page has started.
-    pub(crate) fn resume(&mut self, remaining: u32, remaining_in_partition: u32) {
+    pub fn resume(&mut self, remaining: u32, remaining_in_partition: u32) {
         self.page.remaining = remaining;
         self.page.remaining_in_partition = remaining_in_partition;
         self.resumed = true;
     }
 
     /// Continues in this partition, if it is read at all.
-    pub(crate) fn resume_in(&mut self, key: PartitionKey) {
+    pub fn resume_in(&mut self, key: PartitionKey) {
         self.resumed_key = key.bytes;
     }
 
     /// A partition follows, whether it is the resumed one or another.
-    pub(crate) fn begin_in(&mut self, key: &PartitionKey) {
+    pub fn begin_in(&mut self, key: &PartitionKey) {
         self.resumed &= self.resumed_key == key.bytes;
     }
 
-    /// The error of an index that cannot be searched now.
-    pub(crate) fn no_index(&self) -> Error {
-        let failure = Failure::IndexNotAvailable;
-        Error::ReadFailure { failure, consistency: self.context.consistency }
+    /// Of the read so far.
+    pub fn counts(&self) -> ReadCounts {
+        self.live.counts
+    }
+
+    /// For the errors of the read.
+    pub fn consistency(&self) -> Consistency {
+        self.context.consistency
     }
 
     /// The partitions from here on are read from their start.
-    pub(crate) fn next_partitions(&mut self) {
+    pub fn next_partitions(&mut self) {
         self.resumed = false;
     }
 
     /// Reads a stream to its end or until the page is full. Returns early with a partition whose rest is unwanted: the caller may
     /// continue with a stream that starts after it.
-    pub(crate) async fn take<S>(&mut self, stream: &mut S) -> Result<Option<PartitionKey>>
-    where
-        S: FragmentStream,
-        Error: From<S::Error>,
-    {
-        while !self.page.full && stream.advance().await? {
+    pub async fn take<S: FragmentStream>(
+        &mut self,
+        stream: &mut S,
+    ) -> Result<Option<PartitionKey>, TakeError<S::Error>> {
+        while !self.page.full && stream.advance().await.map_err(TakeError::Stream)? {
             self.breathe().await?;
             match stream.fragment() {
                 Fragment::Start(start) => self.start(&start),
@@ -226,16 +179,16 @@ impl Scan {
                 Fragment::End => self.end()?,
             }
             if self.tombstones.fails(self.live.counts) {
-                return Err(self.too_many_tombstones());
+                return Err(Error::TooManyTombstones(self.context.consistency).into());
             }
             self.finish_row().await?;
-            if self.skipping {
-                self.skipped += 1;
-                if self.skipped > FRAGMENTS_BEFORE_SEEK {
-                    self.skipped = 0;
+            if self.partition.skipping {
+                self.partition.skipped += 1;
+                if self.partition.skipped > FRAGMENTS_BEFORE_SEEK {
+                    self.partition.skipped = 0;
                     self.end()?;
                     self.finish_row().await?;
-                    return Ok(Some(PartitionKey::of(&self.key)));
+                    return Ok(Some(PartitionKey::of(&self.partition.key)));
                 }
             }
         }
@@ -243,7 +196,7 @@ impl Scan {
     }
 
     /// Counts a step; lets other requests run from time to time, and fails at the deadline.
-    pub(crate) async fn breathe(&mut self) -> Result<()> {
+    pub async fn breathe(&mut self) -> Result<()> {
         if self.pace.step() || self.work.is_low() {
             if self.pace.pause().await > self.context.limits.deadline {
                 return Err(self.too_late());
@@ -313,7 +266,7 @@ impl Scan {
             Unfinished::Group(clustering) => {
                 self.close_group_apart().await?;
                 if self.page.full || self.page.remaining_in_partition == 0 {
-                    self.skipping = true;
+                    self.partition.skipping = true;
                     return Ok(());
                 }
                 self.add_to_group(clustering.as_deref())
@@ -352,37 +305,32 @@ impl Scan {
     }
 
     fn too_late(&self) -> Error {
-        too_late(self.context.consistency)
-    }
-
-    fn too_many_tombstones(&self) -> Error {
-        let failure = Failure::ReadTooManyTombstones;
-        Error::ReadFailure { failure, consistency: self.context.consistency }
+        Error::TooLate(self.context.consistency)
     }
 
     fn start(&mut self, start: &PartitionStart<'_>) {
-        self.skipped = 0;
+        self.partition.skipped = 0;
         if matches!(self.select.keys, Some(BoundKeys::Partitions(_))) {
             // Each key is a read of its own.
-            self.tombstones.end_read(self.live.counts, &self.select, &self.key);
+            self.tombstones.end_read(self.live.counts, &self.select, &self.partition.key);
         }
         self.live.start(start.deletion);
-        self.key.clear();
-        self.key.extend_from_slice(&start.key.bytes);
+        self.partition.key.clear();
+        self.partition.key.extend_from_slice(&start.key.bytes);
         self.row.clear();
-        self.found_rows = false;
-        self.found_static = false;
-        self.skipping = false;
+        self.partition.found_rows = false;
+        self.partition.found_static = false;
+        self.partition.skipping = false;
         if !self.resumed {
             self.page.remaining_in_partition = self.select.limits.per_partition;
         }
         self.set_key(start.key);
-        self.mark = self.row.mark();
+        self.partition.mark = self.row.mark();
     }
 
     /// The warnings for the client, at the end of the scan.
-    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
-        self.tombstones.end_read(self.live.counts, &self.select, &self.key);
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        self.tombstones.end_read(self.live.counts, &self.select, &self.partition.key);
         let mut warnings = self.tombstones.take_warnings();
         warnings.append(&mut self.slow.take());
         warnings
@@ -400,8 +348,9 @@ impl Scan {
     fn static_row(&mut self, row: &Row<'_>) -> Result<()> {
         let table = &self.select.plan.table;
         let columns = &table.layout.statics;
-        self.found_static = self.live.read(row, columns, &self.targets.statics, &mut self.row)?;
-        self.mark = self.row.mark();
+        self.partition.found_static =
+            self.live.read(row, columns, &self.targets.statics, &mut self.row)?;
+        self.partition.mark = self.row.mark();
         Ok(())
     }
 
@@ -411,11 +360,11 @@ impl Scan {
         for target in targets.flatten() {
             self.row.unset(target.fetch);
         }
-        self.row.back(self.mark);
+        self.row.back(self.partition.mark);
     }
 
     fn row(&mut self, row: &Row<'_>) -> Result<()> {
-        if self.skipping {
+        if self.partition.skipping {
             return Ok(());
         }
         self.clear_row();
@@ -424,7 +373,7 @@ impl Scan {
         if !self.live.read(row, columns, &self.targets.regulars, &mut self.row)? {
             return Ok(());
         }
-        self.found_rows = true;
+        self.partition.found_rows = true;
         let clusterings = &table.layout.clusterings;
         let values = clusterings.values(row.clustering, clusterings.len());
         for (target, value) in self.targets.clustering.iter().zip(values) {
@@ -437,7 +386,7 @@ impl Scan {
 
     fn end(&mut self) -> Result<()> {
         let whole = self.select.plan.restrictions.full_partitions();
-        if !self.found_rows && self.found_static && whole && !self.resumed {
+        if !self.partition.found_rows && self.partition.found_static && whole && !self.resumed {
             self.clear_row();
             self.found(None)?;
         }
@@ -475,7 +424,7 @@ impl Scan {
 
     fn accepted(&mut self, clustering: Option<&[u8]>) -> Result<()> {
         if self.page.remaining_in_partition == 0 {
-            self.skipping = true;
+            self.partition.skipping = true;
             return Ok(());
         }
         if let Some(nearest) = &self.select.nearest {
@@ -487,7 +436,7 @@ impl Scan {
             }
         }
         let clustering = if self.select.plan.distinct { None } else { clustering };
-        self.skipping = self.select.plan.distinct;
+        self.partition.skipping = self.select.plan.distinct;
         if self.select.plan.is_aggregate() {
             return self.add_to_group(clustering);
         }
@@ -495,7 +444,7 @@ impl Scan {
         if !self.page.put(&self.select.plan, &on)? {
             self.unfinished = Some(Unfinished::Row);
         }
-        self.page.last.get_or_insert_default().set(&self.key, clustering);
+        self.page.last.get_or_insert_default().set(&self.partition.key, clustering);
         Ok(())
     }
 
@@ -506,9 +455,10 @@ impl Scan {
         if value.len() != vector.len() || similarity.refusal(&value).is_some() {
             return None;
         }
-        let token = PartitionKey::of(&self.key).token;
+        let token = PartitionKey::of(&self.partition.key).token;
         let clusterings = &self.select.plan.table.layout.clusterings;
-        let place = Place::row(token, self.key.as_slice().into(), clustering, clusterings);
+        let place =
+            Place::row(token, self.partition.key.as_slice().into(), clustering, clusterings);
         Some(Rank { score: similarity.score(&value, vector), place })
     }
 
@@ -524,7 +474,7 @@ impl Scan {
             }
             self.close_group()?;
             if self.page.full || self.page.remaining_in_partition == 0 {
-                self.skipping = true;
+                self.partition.skipping = true;
                 return Ok(());
             }
         }
@@ -534,7 +484,7 @@ impl Scan {
         let on = self.context.evaluation(&self.select.terms, &self.row, &[], &self.work);
         let arguments = group::arguments(&plan, &on);
         let group = self.group.get_or_insert_with(|| Group::new(&plan, by, self.row.clone()));
-        group.end_at(&self.key, clustering);
+        group.end_at(&self.partition.key, clustering);
         match arguments {
             Ok(arguments) => {
                 let arguments = arguments.iter().map(Option::as_deref);
@@ -566,7 +516,7 @@ impl Scan {
     }
 
     /// Ends the result: puts the open group into the page and sorts the rows.
-    pub(crate) async fn finish(&mut self) -> Result<()> {
+    pub async fn finish(&mut self) -> Result<()> {
         let plan = self.select.plan.clone();
         if !self.page.full {
             let is_whole = plan.grouping.is_none() && plan.selection.is_aggregate();
@@ -613,9 +563,4 @@ fn add<'v>(
     group.add(arguments);
     group.memory().map_or(Ok(()), |bytes| page.count_group(bytes))?;
     Ok(group.is_behind().then_some(Unfinished::Rows))
-}
-
-/// The error of a read that takes too long.
-pub(crate) fn too_late(consistency: Consistency) -> Error {
-    Error::ReadTimeout { consistency, received: 0, required: 1, data_present: false }
 }

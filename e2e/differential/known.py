@@ -43,11 +43,12 @@ def _is_descending(schema, step, expected, found):
     if not named:
         return False
     if expected.refused:
-        wants = r"requires a [a-z ]+ argument, but found argument (\w+) of type|CONTAINS(?: KEY)? on non-(?:collection|map) column (\w+)|Cannot infer type of argument (\w+)[.\[]|Type error: (\w+)\."
+        wants = r"requires a [a-z/ ]+ argument, but found argument (\w+) of type|CONTAINS(?: KEY)? on non-(?:collection|map) column (\w+)|Cannot infer type of argument (\w+)[.\[]"
         wants = re.search(wants, expected.refused)
         is_cast = "Invalid call to function system.cast_as_" in expected.refused
         is_literal = "Undefined column name" in expected.refused and "{" in step.text
-        return "Ambiguous '" in expected.refused or is_cast or is_literal or (wants is not None and any(name in named for name in wants.groups()))
+        is_typed = re.search("^2200 (?:Ambiguous '|Type error: )|Ambiguous '", expected.refused)
+        return is_typed is not None or is_cast or is_literal or (wants is not None and any(name in named for name in wants.groups()))
     plain = rf"cast\(({'|'.join(named)}) as \w+\)"
     return found.refused is None and re.sub(plain, r"\1", str(expected.lines)) == re.sub(plain, r"\1", str(found.lines))
 
@@ -67,8 +68,8 @@ def _is_order_of_fields(_schema, step, expected, found):
 
 def _is_order_of_members(_schema, step, expected, found):
     """Of several members of a JSON object that do not fit, each tells of another one."""
-    fault = "2200 Error decoding JSON value for "
-    return "JSON" in step.text and all((answer.refused or "").startswith(fault) for answer in (expected, found))
+    faults = ("2200 Error decoding JSON value for ", "2200 Unable to convert ")
+    return "JSON" in step.text and all((answer.refused or "").startswith(faults) for answer in (expected, found))
 
 
 def _is_hidden_column(schema, _step, expected, found):

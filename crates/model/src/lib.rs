@@ -4,6 +4,7 @@
 #![deny(clippy::expect_used)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod access;
 pub mod analysis;
 pub mod byte_comparable;
 pub mod bytes;

@@ -13,15 +13,6 @@ use crate::turns::Reads;
 use crate::views::Views;
 use crate::{Error, RequestLimits, Result, VirtualTables};
 
-/// The state of a connection between requests.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Client {
-    /// Set by USE.
-    pub keyspace: Option<String>,
-    /// The role that has logged in.
-    pub role: Option<String>,
-}
-
 /// One per shard.
 pub struct Coordinator {
     shard: Rc<Shard>,

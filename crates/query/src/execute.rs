@@ -6,13 +6,15 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use halcyon_cql::plan::{self, Plan, Variables, Work};
 use halcyon_io::clock::now;
+use halcyon_model::access::Principal;
 use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_scan::pace::{self, Pace};
 use halcyon_schema::catalog::Catalog;
 use halcyon_syntax::Error as CqlError;
 
+use crate::access::admit;
 use crate::basis::Basis;
-use crate::coordinator::{Client, Coordinator};
+use crate::coordinator::Coordinator;
 use crate::prepared::PreparedStatement;
 use crate::request::Request;
 use crate::{Error, Outcome, QueryOptions, Result, modify, schema, select};
@@ -32,33 +34,33 @@ pub struct BatchEntry<'a> {
 pub fn prepare(
     coordinator: &Coordinator,
     text: &str,
-    client: &Client,
+    keyspace: Option<&str>,
 ) -> Result<PreparedStatement> {
     let work = Work::while_there_is_time(&|| true);
     let catalog = coordinator.shard().engine().catalog();
-    checked(prepared(text, &catalog, client, &work)?, &catalog, client)
+    checked(prepared(text, &catalog, keyspace, &work)?, &catalog)
 }
 
 /// As `prepare`, for the text of a client: what is large is prepared apart, and refused if that takes too long.
 pub fn prepare_in_time<'a>(
     coordinator: &'a Coordinator,
     text: &'a str,
-    client: &'a Client,
+    keyspace: Option<&'a str>,
 ) -> LocalBoxFuture<'a, Result<PreparedStatement>> {
     Box::pin(async move {
         let catalog = coordinator.shard().engine().catalog();
         if text.len() <= SHORT_TEXT {
-            match prepared(text, &catalog, client, &Work::small()) {
+            match prepared(text, &catalog, keyspace, &Work::small()) {
                 Err(CqlError::Exhausted) => {}
-                outcome => return checked(outcome?, &catalog, client),
+                outcome => return checked(outcome?, &catalog),
             }
         }
-        let (text, own, in_force) = (text.to_owned(), client.clone(), catalog.clone());
-        let job = move |work: &Work<'_>| prepared(&text, &in_force, &own, work);
+        let (text, own, in_force) = (text.to_owned(), keyspace.map(str::to_owned), catalog.clone());
+        let job = move |work: &Work<'_>| prepared(&text, &in_force, own.as_deref(), work);
         let done = Box::pin(pace::until(now() + PREPARATION_MAX, job)).await?;
         // Cassandra's words for a request that it takes up too late.
         let late = || Error::Overloaded("Query timed out before it could start".to_owned());
-        checked(done.ok_or_else(late)?, &catalog, client)
+        checked(done.ok_or_else(late)?, &catalog)
     })
 }
 
@@ -67,7 +69,7 @@ pub fn execute<'a>(
     coordinator: &'a Coordinator,
     statement: &'a Arc<PreparedStatement>,
     options: &'a QueryOptions<'a>,
-    client: &'a Client,
+    principal: &'a Principal,
 ) -> LocalBoxFuture<'a, Result<Outcome>> {
     Box::pin(async move {
         let _running = match &statement.plan {
@@ -77,6 +79,7 @@ pub fn execute<'a>(
             Plan::Select(_) | Plan::Other(_) => None,
         };
         let statement = up_to_date(coordinator, statement).await?;
+        admit(coordinator, &statement, options.keyspace, principal)?;
         check_value_count(&statement.variables, options.values)?;
         if options.consistency == Consistency::NodeLocal {
             return Err(Error::Invalid(
@@ -97,7 +100,7 @@ pub fn execute<'a>(
                 Box::pin(modify::execute_batch(coordinator, plan, &request, options)).await?
             }
             Plan::Other(statement) => {
-                Box::pin(schema::execute_schema(coordinator, statement, options, client)).await?
+                Box::pin(schema::execute_schema(coordinator, statement, options)).await?
             }
         };
         Ok(outcome.warned(request.slow_calls().take()))
@@ -110,6 +113,7 @@ pub fn batch<'a>(
     kind: BatchKind,
     entries: &'a [BatchEntry<'a>],
     options: &'a QueryOptions<'a>,
+    principal: &'a Principal,
 ) -> LocalBoxFuture<'a, Result<Outcome>> {
     Box::pin(async move {
         let _running = coordinator.shard().writes().begin().await;
@@ -120,6 +124,7 @@ pub fn batch<'a>(
                 pace.pause().await;
             }
             let statement = up_to_date(coordinator, &entry.statement).await?;
+            admit(coordinator, &statement, options.keyspace, principal)?;
             check_value_count(&statement.variables, entry.values)?;
             let request =
                 Request::new(statement.text.len(), entry.values, options, coordinator.uuids());
@@ -140,21 +145,21 @@ async fn up_to_date(
     if statement.is_current(coordinator.shard().engine()) {
         return Ok(statement.clone());
     }
-    let client = Client { keyspace: statement.keyspace.clone(), role: None };
-    Ok(Arc::new(prepare_in_time(coordinator, &statement.text, &client).await?))
+    let keyspace = statement.keyspace.as_deref();
+    Ok(Arc::new(prepare_in_time(coordinator, &statement.text, keyspace).await?))
 }
 
 fn prepared(
     text: &str,
     catalog: &Catalog,
-    client: &Client,
+    keyspace: Option<&str>,
     work: &Work<'_>,
 ) -> Result<PreparedStatement, CqlError> {
     let statement = halcyon_syntax::parse_statement(text)?;
-    let prepared = plan::prepare(&statement, catalog, client.keyspace.as_deref(), work)?;
+    let prepared = plan::prepare(&statement, catalog, keyspace, work)?;
     Ok(PreparedStatement {
         text: text.to_owned(),
-        keyspace: client.keyspace.clone(),
+        keyspace: keyspace.map(str::to_owned),
         variables: prepared.variables,
         columns: prepared.columns,
         warnings: prepared.warnings,
@@ -163,14 +168,10 @@ fn prepared(
     })
 }
 
-/// What of the schema and of logins a statement needs that has no plan.
-fn checked(
-    prepared: PreparedStatement,
-    catalog: &Catalog,
-    client: &Client,
-) -> Result<PreparedStatement> {
+/// What of the schema a statement needs that has no plan.
+fn checked(prepared: PreparedStatement, catalog: &Catalog) -> Result<PreparedStatement> {
     if let Plan::Other(statement) = &prepared.plan {
-        schema::check(statement, catalog, client)?;
+        schema::check(statement, catalog, prepared.keyspace.as_deref())?;
     }
     Ok(prepared)
 }

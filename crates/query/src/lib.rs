@@ -5,6 +5,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
+mod access;
 mod basis;
 mod consistency;
 mod coordinator;
@@ -24,7 +25,8 @@ mod views;
 mod virtual_tables;
 pub mod weight;
 
-pub use coordinator::{Client, Coordinator};
+pub use access::admit;
+pub use coordinator::Coordinator;
 pub use error::{Error, Failure, Result};
 pub use execute::{BatchEntry, batch, execute, prepare, prepare_in_time};
 pub use limits::RequestLimits;

@@ -14,6 +14,8 @@ pub struct QueryOptions<'a> {
     pub page_size: Option<i32>,
     /// As `Rows::paging_state` gave it.
     pub paging_state: Option<&'a [u8]>,
+    /// The keyspace in force, which the message names or USE has set.
+    pub keyspace: Option<&'a str>,
     /// Microseconds; the client's default timestamp.
     pub timestamp: Option<i64>,
     pub now_in_seconds: Option<i32>,

@@ -23,9 +23,9 @@ use halcyon_protocol::{
     Compression, Decoder, Encoder, Envelope, Error, ErrorKind, Event, EventType, Limits, Notes,
     Opcode, Outline, Packed, ProtocolError, ReplyTo, Response, Version,
 };
-use halcyon_query::Client;
 
 use crate::admission::{ConnectionPermit, Permit};
+use crate::client_state::ClientState;
 use crate::clients::Entry;
 use crate::session;
 use crate::shard::ShardServer;
@@ -72,8 +72,8 @@ pub(crate) struct Connection {
     /// For `system_views.clients`.
     pub(crate) entry: Arc<Entry>,
     pub(crate) events: RefCell<Vec<EventType>>,
-    /// Changed by USE; a request keeps the one with which it started.
-    client: RefCell<Rc<Client>>,
+    /// Changed by a login and by USE; a request keeps the one with which it started.
+    state: RefCell<Rc<ClientState>>,
     /// Whether it was told that prepared statements should not depend on USE.
     pub(crate) warned_of_use: Cell<bool>,
     encoder: RefCell<Encoder>,
@@ -117,7 +117,7 @@ impl Connection {
             throw_on_overload: Cell::new(false),
             entry,
             events: RefCell::default(),
-            client: RefCell::default(),
+            state: RefCell::default(),
             warned_of_use: Cell::new(false),
             encoder: RefCell::default(),
             to_send: Notify::default(),
@@ -136,14 +136,14 @@ impl Connection {
         }
     }
 
-    pub(crate) fn client(&self) -> Rc<Client> {
-        self.client.borrow().clone()
+    pub(crate) fn state(&self) -> Rc<ClientState> {
+        self.state.borrow().clone()
     }
 
     pub(crate) fn use_keyspace(&self, keyspace: &str) {
-        let role = self.client.borrow().role.clone();
         self.entry.info().keyspace = Some(keyspace.to_owned());
-        *self.client.borrow_mut() = Rc::new(Client { keyspace: Some(keyspace.to_owned()), role });
+        let changed = self.state.borrow().in_keyspace(keyspace);
+        *self.state.borrow_mut() = Rc::new(changed);
     }
 
     /// The time since the last step forward: a whole request, a part of a large one, a part of an answer that was sent.

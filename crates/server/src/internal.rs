@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
+use halcyon_model::access::Principal;
 use halcyon_model::request::{Consistency, Value};
 use halcyon_model::{Cursor, DecodeResult};
-use halcyon_query::{self as query, Client, Coordinator, Outcome, QueryOptions, Result};
+use halcyon_query::{self as query, Coordinator, Outcome, QueryOptions, Result};
 
 pub(crate) async fn execute(
     coordinator: &Coordinator,
     text: &str,
     values: &[Value<'_>],
 ) -> Result<Outcome> {
-    let client = Client::default();
-    let statement = Arc::new(query::prepare(coordinator, text, &client)?);
+    let statement = Arc::new(query::prepare(coordinator, text, None)?);
     // Boxed to keep the callers' futures small.
-    query::execute(coordinator, &statement, &options(values), &client).await
+    query::execute(coordinator, &statement, &options(values), &Principal::System).await
 }
 
 /// The same with each of these rows of values, all at once, so that they share groups of the commit log: one after the other, each
@@ -25,11 +25,11 @@ pub(crate) async fn execute_all(
     text: &str,
     rows: &[Vec<Value<'_>>],
 ) -> Result<()> {
-    let client = Client::default();
-    let statement = Arc::new(query::prepare(coordinator, text, &client)?);
+    let statement = Arc::new(query::prepare(coordinator, text, None)?);
     let options: Vec<QueryOptions<'_>> = rows.iter().map(|values| options(values)).collect();
-    let all =
-        options.iter().map(|options| query::execute(coordinator, &statement, options, &client));
+    let all = options
+        .iter()
+        .map(|options| query::execute(coordinator, &statement, options, &Principal::System));
     Box::pin(try_join_all(all)).await.map(drop)
 }
 

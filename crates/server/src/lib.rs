@@ -15,6 +15,7 @@
 mod admission;
 mod answer;
 mod cache_rates;
+mod client_state;
 mod clients;
 mod connection;
 mod internal;

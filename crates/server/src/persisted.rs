@@ -11,7 +11,7 @@ use std::time::Duration;
 use halcyon_io::{clock, spawn};
 use halcyon_model::Cursor;
 use halcyon_model::request::Value;
-use halcyon_query::{Client, Error, Outcome, Result, prepare_in_time};
+use halcyon_query::{Error, Outcome, Result, prepare_in_time};
 
 use crate::internal;
 use crate::prepared::{Entry, Put, StatementId};
@@ -70,8 +70,7 @@ pub(crate) async fn load(shard: Rc<ShardServer>) -> Result<()> {
         let (Some(id), Some(text)) = (id.and_then(|id| id.try_into().ok()), text) else { continue };
         let text = String::from_utf8_lossy(text);
         let keyspace = keyspace.map(|name| String::from_utf8_lossy(name).into_owned());
-        let client = Client { keyspace, role: None };
-        match prepare_in_time(&shard.coordinator, &text, &client).await {
+        match prepare_in_time(&shard.coordinator, &text, keyspace.as_deref()).await {
             Ok(statement) => {
                 keep(&shard, id, Entry::new(Arc::new(statement)));
                 loaded += 1;

@@ -15,12 +15,13 @@ use halcyon_protocol::{
     statement_id,
 };
 use halcyon_query::{
-    self as query, BatchEntry, Client, Error as QueryError, Outcome, PreparedStatement,
-    QueryOptions, Result, weight,
+    self as query, BatchEntry, Error as QueryError, Outcome, PreparedStatement, QueryOptions,
+    Result, weight,
 };
 use halcyon_scan::SMALL;
 
 use crate::admission::Permit;
+use crate::client_state::ClientState;
 use crate::connection::Connection;
 use crate::prepared::{Entry, StatementId};
 use crate::shard::ShardServer;
@@ -105,21 +106,31 @@ fn asking(
     shard: &ShardServer,
     connection: &Connection,
     keyspace: Option<&str>,
-) -> Result<Rc<Client>> {
+) -> Result<Rc<ClientState>> {
     if let Some(keyspace) = keyspace {
         shard.coordinator.check_keyspace(keyspace)?;
     }
     Ok(client_in(connection, keyspace))
 }
 
-fn client_in(connection: &Connection, keyspace: Option<&str>) -> Rc<Client> {
-    let client = connection.client();
+fn client_in(connection: &Connection, keyspace: Option<&str>) -> Rc<ClientState> {
+    let client = connection.state();
     match keyspace {
         None => client,
-        Some(keyspace) => {
-            Rc::new(Client { keyspace: Some(keyspace.to_owned()), role: client.role.clone() })
-        }
+        Some(keyspace) => Rc::new(client.in_keyspace(keyspace)),
     }
+}
+
+/// Prepares a text that a client wants to execute, which it must be allowed to.
+async fn prepared(
+    shard: &ShardServer,
+    text: &str,
+    client: &ClientState,
+) -> Result<PreparedStatement> {
+    let (coordinator, keyspace) = (&shard.coordinator, client.keyspace.as_deref());
+    let statement = query::prepare_in_time(coordinator, text, keyspace).await?;
+    query::admit(coordinator, &statement, keyspace, &client.principal)?;
+    Ok(statement)
 }
 
 /// A prepared statement, and whether this client was the first to prepare it.
@@ -130,36 +141,32 @@ struct Found {
 }
 
 /// Prepares a statement, or finds it prepared. A text that names its keyspaces means the same everywhere, so it has one id.
-async fn prepare(shard: &Rc<ShardServer>, text: &str, client: &Client) -> Result<Found> {
-    let store = &shard.shared.prepared;
-    let engine = shard.coordinator.shard().engine();
-    let everywhere = Client { keyspace: None, role: client.role.clone() };
-    let clients = match client.keyspace {
-        Some(_) => [Some(&everywhere), Some(client)],
-        None => [Some(client), None],
-    };
-    for client in clients.into_iter().flatten() {
-        let id = statement_id(text, client.keyspace.as_deref());
-        if let Some(entry) = store.get(&id)
-            && entry.statement.is_current(engine)
-        {
-            return Ok(Found { id, entry, is_new: false });
-        }
-        match query::prepare_in_time(&shard.coordinator, text, client).await {
-            Ok(statement) => {
-                let entry = Entry::new(Arc::new(statement));
-                store.check_size(&entry).map_err(QueryError::Invalid)?;
-                let put = persisted::keep(shard, id, entry);
-                if put.is_new {
-                    persisted::write(shard, &id, &put.entry).await;
-                }
-                return Ok(Found { id, entry: put.entry, is_new: put.is_new });
-            }
-            Err(_) if client.keyspace.is_none() && clients[1].is_some() => {}
-            Err(error) => return Err(error),
-        }
+async fn prepare(shard: &Rc<ShardServer>, text: &str, client: &ClientState) -> Result<Found> {
+    let principal = client.principal.clone();
+    let everywhere = ClientState { keyspace: None, principal };
+    match prepare_in(shard, text, &everywhere).await {
+        Err(_) if client.keyspace.is_some() => prepare_in(shard, text, client).await,
+        outcome => outcome,
     }
-    Err(QueryError::Server("nothing to prepare".to_owned()))
+}
+
+async fn prepare_in(shard: &Rc<ShardServer>, text: &str, client: &ClientState) -> Result<Found> {
+    let store = &shard.shared.prepared;
+    let coordinator = &shard.coordinator;
+    let keyspace = client.keyspace.as_deref();
+    let id = statement_id(text, keyspace);
+    let known = store.get(&id);
+    if let Some(entry) = known.filter(|of| of.statement.is_current(coordinator.shard().engine())) {
+        query::admit(coordinator, &entry.statement, keyspace, &client.principal)?;
+        return Ok(Found { id, entry, is_new: false });
+    }
+    let entry = Entry::new(Arc::new(prepared(shard, text, client).await?));
+    store.check_size(&entry).map_err(QueryError::Invalid)?;
+    let put = persisted::keep(shard, id, entry);
+    if put.is_new {
+        persisted::write(shard, &id, &put.entry).await;
+    }
+    Ok(Found { id, entry: put.entry, is_new: put.is_new })
 }
 
 async fn prepare_asked(
@@ -337,20 +344,20 @@ async fn run(
             if parameters.page_size == Some(0) {
                 return Err(QueryError::Protocol("The page size cannot be 0".to_owned()));
             }
-            let statement =
-                Arc::new(query::prepare_in_time(&shard.coordinator, text, &client).await?);
+            let statement = Arc::new(prepared(shard, text, &client).await?);
             asked.warnings.clone_from(&statement.warnings);
             asked.reads_partitions = statement.reads_partitions();
             if parameters.skip_metadata {
                 asked.metadata = Metadata::Skip;
             }
             let values = values(parameters, &statement.variables);
-            let options = options(parameters, &values, version);
+            let options = options(parameters, &values, &client, version);
             if options.values.len() != statement.variables.specs.len() {
                 return Err(QueryError::Invalid("Invalid amount of bind variables".to_owned()));
             }
             keep_values(permit, &statement.variables, &values)?;
-            let outcome = query::execute(&shard.coordinator, &statement, &options, &client).await;
+            let outcome =
+                query::execute(&shard.coordinator, &statement, &options, &client.principal).await;
             if text.len() > LARGE_TEXT {
                 drop_apart(statement);
             }
@@ -364,10 +371,10 @@ async fn run(
             asked.reads_partitions = statement.reads_partitions();
             asked.metadata = metadata(&entry, *result_metadata_id, parameters, version);
             let values = values(parameters, &statement.variables);
-            let options = options(parameters, &values, version);
             keep_values(permit, &statement.variables, &values)?;
             let client = client_in(connection, statement.keyspace.as_deref());
-            query::execute(&shard.coordinator, statement, &options, &client).await
+            let options = options(parameters, &values, &client, version);
+            query::execute(&shard.coordinator, statement, &options, &client.principal).await
         }
         Request::Batch { kind, entries, parameters } => {
             let client = asking(shard, connection, parameters.keyspace)?;
@@ -411,8 +418,8 @@ async fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Rc<Entry>> {
         return Ok(shard.statements.put(key, entry.for_shard(owner)));
     }
     let before = &entry.statement;
-    let client = Client { keyspace: before.keyspace.clone(), role: None };
-    match query::prepare_in_time(&shard.coordinator, &before.text, &client).await {
+    let keyspace = before.keyspace.as_deref();
+    match query::prepare_in_time(&shard.coordinator, &before.text, keyspace).await {
         Ok(now) if now.columns == before.columns && now.variables == before.variables => {
             let entry = persisted::keep(shard, key, Entry::new(Arc::new(now))).entry;
             Ok(shard.statements.put(key, entry.for_shard(owner)))
@@ -427,7 +434,7 @@ async fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Rc<Entry>> {
 
 async fn batch(
     shard: &Rc<ShardServer>,
-    client: &Client,
+    client: &ClientState,
     (kind, queries): (BatchKind, &[(BatchQuery<'_>, Vec<Value<'_>>)]),
     parameters: &QueryParameters<'_>,
     version: Version,
@@ -436,9 +443,7 @@ async fn batch(
     let mut entries = Vec::with_capacity(queries.len());
     for (query, values) in queries {
         let statement: Arc<PreparedStatement> = match query {
-            BatchQuery::Text(text) => {
-                Arc::new(query::prepare_in_time(&shard.coordinator, text, client).await?)
-            }
+            BatchQuery::Text(text) => Arc::new(prepared(shard, text, client).await?),
             BatchQuery::Prepared(id) => find(shard, id).await?.statement.clone(),
         };
         let markers = statement.variables.specs.len();
@@ -451,8 +456,8 @@ async fn batch(
         keep_values(permit, &statement.variables, values)?;
         entries.push(BatchEntry { statement, values });
     }
-    let options = options(parameters, &[], version);
-    query::batch(&shard.coordinator, kind, &entries, &options).await
+    let options = options(parameters, &[], client, version);
+    query::batch(&shard.coordinator, kind, &entries, &options, &client.principal).await
 }
 
 /// The values for the markers of a statement, in their order.
@@ -463,6 +468,7 @@ fn values<'a>(parameters: &'a QueryParameters<'a>, variables: &Variables) -> Cow
 fn options<'a>(
     parameters: &QueryParameters<'a>,
     values: &'a [Value<'a>],
+    client: &'a ClientState,
     version: Version,
 ) -> QueryOptions<'a> {
     QueryOptions {
@@ -471,6 +477,7 @@ fn options<'a>(
         values,
         page_size: parameters.page_size.filter(|size| *size > 0),
         paging_state: parameters.paging_state,
+        keyspace: client.keyspace.as_deref(),
         timestamp: parameters.timestamp,
         now_in_seconds: parameters.now_in_seconds,
         protocol_version: version.number(),

@@ -21,6 +21,7 @@ mod metadata;
 pub mod modify;
 mod names;
 mod prepared;
+pub mod requires;
 pub mod restrictions;
 pub mod select;
 pub mod selection;

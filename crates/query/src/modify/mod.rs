@@ -16,7 +16,7 @@ mod write;
 
 use std::sync::Arc;
 
-use halcyon_cql::plan::modify::{BatchPlan, BoundModification, Company, ModifyPlan};
+use halcyon_cql::plan::modify::{BatchPlan, BoundModification, Company, ModifyPlan, check_batch};
 use halcyon_cql::plan::{Execution, Plan, Work};
 use halcyon_model::request::BatchKind;
 use halcyon_scan::pace::{self, Pace};
@@ -226,7 +226,7 @@ pub(crate) async fn execute_batch_message(
         };
         plans.push(plan.clone());
     }
-    BatchPlan { kind, timestamp: None, statements: plans.clone() }.check()?;
+    check_batch(kind, false, &plans)?;
     let Some((_, first)) = entries.first() else { return Ok(Outcome::Void) };
     let timestamp = default_timestamp(coordinator, first, options);
     let watch = batch::watch(coordinator, kind, options);

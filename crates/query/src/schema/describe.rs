@@ -12,7 +12,7 @@ use halcyon_schema::describe::{Element, describe};
 use halcyon_syntax::ast::{Describe, DescribeTarget};
 use halcyon_syntax::parse_statement;
 
-use crate::coordinator::{Client, Coordinator};
+use crate::coordinator::Coordinator;
 use crate::request::Request;
 use crate::select::execute_select;
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
@@ -36,13 +36,12 @@ pub(super) async fn execute(
     coordinator: &Coordinator,
     wanted: &Describe,
     options: &QueryOptions<'_>,
-    client: &Client,
 ) -> Result<Outcome> {
     if wanted.target == DescribeTarget::Cluster {
-        return cluster(coordinator, client.keyspace.is_some()).await;
+        return cluster(coordinator, options.keyspace.is_some()).await;
     }
     let catalog = coordinator.shard().engine().catalog();
-    let elements = describe(&catalog, wanted, client.keyspace.as_deref())?;
+    let elements = describe(&catalog, wanted, options.keyspace)?;
     let from = resume(options.paging_state, &catalog.version)?;
     let size = options.page_size.and_then(|size| usize::try_from(size).ok()).filter(|n| *n > 0);
     let page: Vec<&Element> = elements.iter().skip(from).take(size.unwrap_or(usize::MAX)).collect();

@@ -3,7 +3,6 @@
 //! A schema change runs on shard 0, one at a time: it takes the catalog as it then is, makes the next one, and hands both
 //! it and the rows that say so to the engine.
 
-mod auth;
 mod describe;
 
 use std::rc::Rc;
@@ -28,20 +27,20 @@ use halcyon_syntax::ast::{
     CreateFunction, MaskText, QualifiedName, RawTerm, Statement, StatementKind, TableChange,
 };
 
-use crate::coordinator::{Client, Coordinator};
+use crate::coordinator::Coordinator;
 use crate::shards::on_shard;
 use crate::{Error, Outcome, QueryOptions, Result, views};
 
 /// Checks that are made at preparation, before execution.
-pub(crate) fn check(statement: &Statement, catalog: &Catalog, client: &Client) -> Result<()> {
-    match &statement.kind {
-        StatementKind::Truncate { name } => {
-            find_table(name, catalog, client.keyspace.as_deref())?;
-            Ok(())
-        }
-        StatementKind::Auth(statement) => auth::check(statement, client),
-        _ => Ok(()),
+pub(crate) fn check(
+    statement: &Statement,
+    catalog: &Catalog,
+    keyspace: Option<&str>,
+) -> Result<()> {
+    if let StatementKind::Truncate { name } = &statement.kind {
+        find_table(name, catalog, keyspace)?;
     }
+    Ok(())
 }
 
 /// How long the body of a function may wait for its compiler: a JVM starts.
@@ -51,29 +50,29 @@ pub(crate) async fn execute_schema(
     coordinator: &Coordinator,
     statement: &Statement,
     options: &QueryOptions<'_>,
-    client: &Client,
 ) -> Result<Outcome> {
+    let keyspace = options.keyspace;
     match &statement.kind {
         StatementKind::Use { keyspace } => {
             coordinator.check_keyspace(keyspace)?;
             Ok(Outcome::SetKeyspace(keyspace.clone()))
         }
-        StatementKind::Truncate { name } => truncate(coordinator, name, client).await,
-        StatementKind::Auth(statement) => auth::execute(statement, client),
-        StatementKind::Describe(wanted) => {
-            describe::execute(coordinator, wanted, options, client).await
+        StatementKind::Truncate { name } => truncate(coordinator, name, keyspace).await,
+        StatementKind::Auth(_) => {
+            Err(Error::Invalid("not supported yet: roles and permissions".to_owned()))
         }
-        _ => change_schema(coordinator, statement, client).await,
+        StatementKind::Describe(wanted) => describe::execute(coordinator, wanted, options).await,
+        _ => change_schema(coordinator, statement, keyspace).await,
     }
 }
 
 async fn truncate(
     coordinator: &Coordinator,
     name: &QualifiedName,
-    client: &Client,
+    keyspace: Option<&str>,
 ) -> Result<Outcome> {
     let engine = coordinator.shard().engine();
-    let find = || find_table(name, &engine.catalog(), client.keyspace.as_deref()).cloned();
+    let find = || find_table(name, &engine.catalog(), keyspace).cloned();
     let table = find()?;
     refuse_modification(&table.schema.keyspace)?;
     match table.kind {
@@ -146,23 +145,23 @@ async fn hold_writes(coordinator: &Coordinator) -> Result<Vec<views::Lease>> {
 async fn change_schema(
     coordinator: &Coordinator,
     statement: &Statement,
-    client: &Client,
+    keyspace: Option<&str>,
 ) -> Result<Outcome> {
     let kind = statement.kind.clone();
     let drops_columns = matches!(
         kind,
         StatementKind::AlterTable { change: TableChange::Drop { timestamp: None, .. }, .. }
     );
-    let keyspace = client.keyspace.clone();
+    let own = keyspace.map(str::to_owned);
     let table_id = coordinator.uuids().time_based(unix_micros());
     if let StatementKind::CreateFunction(create) = &kind {
-        check_body(coordinator, create, client, table_id).await?;
+        check_body(coordinator, create, keyspace, table_id).await?;
     }
     let made = on_shard(coordinator.shard(), 0, move |shard| async move {
         let engine = shard.engine();
         let lock = engine.lock_schema().await;
         let (catalog, at) = (engine.catalog(), engine.write_time());
-        let (made, rows) = change_apart(engine, catalog, kind, keyspace, (table_id, at)).await?;
+        let (made, rows) = change_apart(engine, catalog, kind, own, (table_id, at)).await?;
         if made.event.is_some() {
             engine.change_schema(&lock, Arc::new(made.catalog.clone()), rows).await?;
             if drops_columns {
@@ -176,14 +175,14 @@ async fn change_schema(
     if let StatementKind::CreateIndex(create) = &statement.kind {
         // Not with the lock, which other changes of the schema wait for.
         let engine = coordinator.shard().engine();
-        let found = find_table(&create.table, &made.catalog, client.keyspace.as_deref());
+        let found = find_table(&create.table, &made.catalog, keyspace);
         if let Ok(table) = found {
             engine.wait_for_indexes(table.id).await;
         }
     }
     if let StatementKind::CreateView(create) = &statement.kind
         && made.event.is_some()
-        && let Ok(view) = find_table(&create.name, &made.catalog, client.keyspace.as_deref())
+        && let Ok(view) = find_table(&create.name, &made.catalog, keyspace)
     {
         views::build(coordinator.shard(), view.id);
     }
@@ -261,7 +260,7 @@ fn context<'a>(
 async fn check_body(
     coordinator: &Coordinator,
     create: &CreateFunction,
-    client: &Client,
+    keyspace: Option<&str>,
     id: [u8; 16],
 ) -> Result<()> {
     let function = {
@@ -269,7 +268,7 @@ async fn check_body(
         let catalog = engine.catalog();
         let terms = Terms::new(&catalog);
         let at = WriteTime { micros: 0, seconds: 0 };
-        let context = context(engine, &catalog, client.keyspace.as_deref(), &terms, (id, at));
+        let context = context(engine, &catalog, keyspace, &terms, (id, at));
         change::new_function(&catalog, create, &context)?
     };
     let deadline = clock::now() + COMPILATION_MAX;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use halcyon_io::{Disk, SimRuntime};
-use halcyon_query::{Client, Coordinator, QueryOptions};
+use halcyon_model::access::Principal;
+use halcyon_query::{Coordinator, QueryOptions};
 
 use crate::node::{self, content, execute};
 
@@ -55,11 +56,10 @@ const CASES: [Case; 12] = [
 ];
 
 async fn execute_at(node: &Coordinator, timestamp: i64, text: &str) {
-    let client = Client::default();
     let timestamp = Some(timestamp);
     let options = QueryOptions { protocol_version: 4, timestamp, ..QueryOptions::default() };
-    let statement = Arc::new(halcyon_query::prepare(node, text, &client).expect(text));
-    halcyon_query::execute(node, &statement, &options, &client).await.expect(text);
+    let statement = Arc::new(halcyon_query::prepare(node, text, None).expect(text));
+    halcyon_query::execute(node, &statement, &options, &Principal::Anonymous).await.expect(text);
 }
 
 async fn counters(node: &Coordinator) -> Vec<u8> {

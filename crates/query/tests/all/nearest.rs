@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_io::{Random, SimRuntime, clock};
+use halcyon_model::access::Principal;
 use halcyon_model::similarity::{Similarity, floats};
-use halcyon_query::{Client, Coordinator, Error, Outcome, QueryOptions, Rows};
+use halcyon_query::{Coordinator, Error, Outcome, QueryOptions, Rows};
 use halcyon_stream::TableId;
 
 use crate::node::start;
@@ -16,10 +17,9 @@ async fn execute(
     text: &str,
     options: QueryOptions<'_>,
 ) -> Result<Option<Rows>, Error> {
-    let client = Client::default();
-    let statement = Arc::new(halcyon_query::prepare(node, text, &client)?);
+    let statement = Arc::new(halcyon_query::prepare(node, text, None)?);
     let options = QueryOptions { protocol_version: 4, ..options };
-    match halcyon_query::execute(node, &statement, &options, &client).await? {
+    match halcyon_query::execute(node, &statement, &options, &Principal::Anonymous).await? {
         Outcome::Rows(rows) => Ok(Some(rows)),
         _ => Ok(None),
     }

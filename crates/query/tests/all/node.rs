@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use halcyon_engine::{Engine, Options, Shard};
 use halcyon_io::{Disk, DiskOptions, SimDisk, spawn};
-use halcyon_query::{
-    Client, Coordinator, Error, Outcome, QueryOptions, RequestLimits, VirtualTables,
-};
+use halcyon_model::access::Principal;
+use halcyon_query::{Coordinator, Error, Outcome, QueryOptions, RequestLimits, VirtualTables};
 use halcyon_scan::RequestMemory;
 use halcyon_schema::LocalNode;
 use halcyon_schema::catalog::Table;
@@ -92,10 +91,9 @@ pub(crate) async fn join(coordinator: &Coordinator) {
 }
 
 pub(crate) async fn execute(node: &Coordinator, text: &str) -> Result<Outcome, Error> {
-    let client = Client::default();
     let options = QueryOptions { protocol_version: 4, ..QueryOptions::default() };
-    let statement = Arc::new(halcyon_query::prepare(node, text, &client)?);
-    halcyon_query::execute(node, &statement, &options, &client).await
+    let statement = Arc::new(halcyon_query::prepare(node, text, None)?);
+    halcyon_query::execute(node, &statement, &options, &Principal::Anonymous).await
 }
 
 /// The content of a result's rows: lengths and values.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use halcyon_io::SimRuntime;
-use halcyon_query::{Client, Coordinator, PreparedStatement};
+use halcyon_query::{Coordinator, PreparedStatement};
 
 use crate::node::{self, execute};
 
@@ -38,7 +38,7 @@ fn a_statement_outlives_changes_of_other_tables() {
             "BEGIN BATCH INSERT INTO ks.t (k) VALUES (1); DELETE FROM ks.u WHERE k = ?; APPLY BATCH",
             "TRUNCATE ks.t",
         ];
-        let prepare = || texts.map(|text| Arc::new(halcyon_query::prepare(&node, text, &Client::default()).expect(text)));
+        let prepare = || texts.map(|text| Arc::new(halcyon_query::prepare(&node, text, None).expect(text)));
         let all = [
             // Of others.
             ("CREATE TABLE ks.other (k int PRIMARY KEY)", [true, true, true, false]),

@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use halcyon_io::SimRuntime;
 use halcyon_model::CqlType;
-use halcyon_query::{Client, Coordinator, Error, Outcome, QueryOptions, Rows};
+use halcyon_model::access::Principal;
+use halcyon_query::{Coordinator, Error, Outcome, QueryOptions, Rows};
 
 use crate::node::{self, code, start};
 
@@ -24,11 +25,10 @@ async fn execute(
     page_size: Option<i32>,
     paging_state: Option<&[u8]>,
 ) -> Result<(Outcome, Vec<String>), Error> {
-    let client = Client::default();
-    let statement = Arc::new(halcyon_query::prepare(node, text, &client)?);
+    let statement = Arc::new(halcyon_query::prepare(node, text, None)?);
     let options =
         QueryOptions { page_size, paging_state, protocol_version: 4, ..QueryOptions::default() };
-    let outcome = halcyon_query::execute(node, &statement, &options, &client).await?;
+    let outcome = halcyon_query::execute(node, &statement, &options, &Principal::Anonymous).await?;
     Ok((outcome, statement.warnings.clone()))
 }
 
@@ -106,7 +106,7 @@ async fn ask(node: &Coordinator, text: &str, page_size: Option<i32>) -> Vec<Stri
 
 /// What a client learns of a statement's markers.
 fn markers(node: &Coordinator, text: &str) -> Vec<String> {
-    let statement = match halcyon_query::prepare(node, text, &Client::default()) {
+    let statement = match halcyon_query::prepare(node, text, None) {
         Ok(statement) => statement,
         Err(error) => return vec![format!("x {} {error}", code(&error))],
     };

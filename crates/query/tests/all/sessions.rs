@@ -12,15 +12,16 @@ use std::sync::Arc;
 
 use halcyon_engine::Options;
 use halcyon_io::{Disk, SimRuntime};
+use halcyon_model::access::Principal;
 use halcyon_model::hex;
 use halcyon_model::request::{Consistency, Value};
-use halcyon_query::{Client, Coordinator, Error, Outcome, PreparedStatement, QueryOptions, Rows};
+use halcyon_query::{Coordinator, Error, Outcome, PreparedStatement, QueryOptions, Rows};
 
 use crate::node::{self, code};
 
 struct Session {
     coordinator: Coordinator,
-    client: Client,
+    keyspace: Option<String>,
     last: Option<Arc<PreparedStatement>>,
 }
 
@@ -29,7 +30,7 @@ impl Session {
         let allow_views = |options: &mut Options| options.views.is_creation_allowed = true;
         let coordinator = node::start_on(Disk::simulated(1).0, allow_views).await;
         node::join(&coordinator).await;
-        Session { coordinator, client: Client::default(), last: None }
+        Session { coordinator, keyspace: None, last: None }
     }
 
     async fn prepare_node(&mut self, statement: &str) {
@@ -46,15 +47,21 @@ impl Session {
 
     async fn run(&mut self, line: &str) -> Result<(Outcome, Vec<String>), Error> {
         let (tag, text) = line[1..].split_once(' ').expect("a text");
-        let mut options = QueryOptions { protocol_version: 4, ..QueryOptions::default() };
+        let keyspace = self.keyspace.clone();
+        let keyspace = keyspace.as_deref();
+        let mut options = QueryOptions { keyspace, protocol_version: 4, ..QueryOptions::default() };
         if tag == "b" {
             let bytes: Vec<Vec<u8>> = text.split(' ').map(bytes).collect();
             let values: Vec<_> = text.split(' ').zip(&bytes).map(value).collect();
             options.values = &values;
             let statement = self.last.clone().expect("prepared");
-            let outcome =
-                halcyon_query::execute(&self.coordinator, &statement, &options, &self.client)
-                    .await?;
+            let outcome = halcyon_query::execute(
+                &self.coordinator,
+                &statement,
+                &options,
+                &Principal::Anonymous,
+            )
+            .await?;
             return Ok((outcome, statement.warnings.clone()));
         }
         if let Some((consistency, serial)) = tag.split_once('/') {
@@ -62,15 +69,17 @@ impl Session {
             options.consistency = level(consistency).expect("a level");
             options.serial_consistency = level(serial);
         }
-        let statement = Arc::new(halcyon_query::prepare(&self.coordinator, text, &self.client)?);
+        let statement = Arc::new(halcyon_query::prepare(&self.coordinator, text, keyspace)?);
+        halcyon_query::admit(&self.coordinator, &statement, keyspace, &Principal::Anonymous)?;
         if tag == "p" {
             self.last = Some(statement);
             return Ok((Outcome::Void, Vec::new()));
         }
         let outcome =
-            halcyon_query::execute(&self.coordinator, &statement, &options, &self.client).await?;
+            halcyon_query::execute(&self.coordinator, &statement, &options, &Principal::Anonymous)
+                .await?;
         if let Outcome::SetKeyspace(keyspace) = &outcome {
-            self.client.keyspace = Some(keyspace.clone());
+            self.keyspace = Some(keyspace.clone());
         }
         Ok((outcome, statement.warnings.clone()))
     }

@@ -3,7 +3,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use halcyon_query::{Client, Coordinator, Outcome, QueryOptions, weight};
+use halcyon_model::access::Principal;
+use halcyon_query::{Coordinator, Outcome, QueryOptions, weight};
 
 use crate::node;
 
@@ -47,22 +48,24 @@ fn measured<T>(call: impl FnOnce() -> T) -> (T, i64, i64) {
     (made, HELD.get() - before, PEAK.get() - before)
 }
 
-async fn with_table() -> (Coordinator, Client) {
+async fn with_table() -> Coordinator {
     let coordinator = node::start().await;
-    let client = Client::default();
     for text in [
         "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
         "CREATE TABLE ks.t (k int, c int, v text, l list<int>, m map<text, text>, PRIMARY KEY (k, c))",
     ] {
-        let statement = std::sync::Arc::new(
-            halcyon_query::prepare(&coordinator, text, &client).expect("valid"),
-        );
-        let done =
-            halcyon_query::execute(&coordinator, &statement, &QueryOptions::default(), &client)
-                .await;
+        let statement =
+            std::sync::Arc::new(halcyon_query::prepare(&coordinator, text, None).expect("valid"));
+        let done = halcyon_query::execute(
+            &coordinator,
+            &statement,
+            &QueryOptions::default(),
+            &Principal::Anonymous,
+        )
+        .await;
         assert!(matches!(done, Ok(Outcome::SchemaChange { .. })), "{done:?}");
     }
-    (coordinator, client)
+    coordinator
 }
 
 fn list(of: &str, count: usize) -> String {
@@ -92,11 +95,11 @@ fn statements() -> Vec<String> {
 #[test]
 fn statements_are_weighed_truly() {
     halcyon_io::SimRuntime::seeded(1).block_on(async {
-        let (coordinator, client) = with_table().await;
+        let coordinator = with_table().await;
         let (mut wrong, mut all) = (Vec::new(), (0, 0));
         for text in statements() {
             let (prepared, kept, peak) =
-                measured(|| halcyon_query::prepare(&coordinator, &text, &client));
+                measured(|| halcyon_query::prepare(&coordinator, &text, None));
             let Ok(prepared) = prepared else { continue };
             let specs =
                 prepared.variables.specs.len() + prepared.columns.as_ref().map_or(0, |c| c.len());

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use halcyon_engine::{CommitFailurePolicy, Options, SyncMode};
 use halcyon_io::{Disk, Fault, FaultRule, SimDisk, SimRuntime, clock};
+use halcyon_model::access::Principal;
 use halcyon_model::request::Value;
-use halcyon_query::{Client, Coordinator, Outcome, QueryOptions};
+use halcyon_query::{Coordinator, Outcome, QueryOptions};
 
 use crate::node::{self, HOUR, content, execute};
 
@@ -347,12 +348,12 @@ fn a_conditional_write_takes_a_large_value() {
         }
         let elements = (0..ELEMENTS).map(int).collect::<Vec<_>>().concat();
         let list = [ELEMENTS.to_be_bytes().as_slice(), &elements].concat();
-        let (client, values) = (Client::default(), [Value::Bytes(&list)]);
+        let values = [Value::Bytes(&list)];
         let text = "UPDATE k.t SET l = ? WHERE p = 1 IF EXISTS";
-        let statement = Arc::new(halcyon_query::prepare(&node, text, &client).expect(text));
+        let statement = Arc::new(halcyon_query::prepare(&node, text, None).expect(text));
         let options =
             QueryOptions { protocol_version: 4, values: &values, ..QueryOptions::default() };
-        match halcyon_query::execute(&node, &statement, &options, &client).await {
+        match halcyon_query::execute(&node, &statement, &options, &Principal::Anonymous).await {
             Ok(Outcome::Rows(rows)) => assert_eq!(rows.content, APPLIED),
             other => panic!("{other:?}"),
         }

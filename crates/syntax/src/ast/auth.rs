@@ -1,5 +1,7 @@
 //! Roles, permissions, identities.
 
+use halcyon_model::access::{Permission, Resource, ResourceKind};
+
 use super::{QualifiedName, TypeText};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +30,12 @@ pub enum AuthStatement {
     GrantPermissions {
         is_grant: bool,
         permissions: Vec<Permission>,
-        resource: Resource,
+        resource: GrantedOn,
         grantee: String,
     },
     ListPermissions {
         permissions: Vec<Permission>,
-        resource: Option<Resource>,
+        resource: Option<GrantedOn>,
         of: Option<String>,
         recursive: bool,
     },
@@ -68,71 +70,20 @@ pub struct RoleOptions {
     pub cidrs: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Permission {
-    Create,
-    Alter,
-    Drop,
-    Select,
-    Modify,
-    Authorize,
-    Describe,
-    Execute,
-    Unmask,
-    SelectMasked,
-}
-
+/// What permissions are granted on, as it is written: names of tables and functions may lack their keyspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resource {
-    AllKeyspaces,
-    Keyspace(String),
-    TablesOf(String),
+pub enum GrantedOn {
+    Resource(Resource),
     Table(QualifiedName),
-    AllRoles,
-    Role(String),
-    AllFunctions,
-    FunctionsOf(String),
     Function(QualifiedName, Vec<TypeText>),
-    AllMBeans,
-    MBean(String),
 }
 
-impl Resource {
-    /// The class that messages name.
-    pub fn class(&self) -> &'static str {
+impl GrantedOn {
+    pub fn kind(&self) -> ResourceKind {
         match self {
-            Resource::AllKeyspaces
-            | Resource::Keyspace(_)
-            | Resource::TablesOf(_)
-            | Resource::Table(_) => "DataResource",
-            Resource::AllRoles | Resource::Role(_) => "RoleResource",
-            Resource::AllFunctions | Resource::FunctionsOf(_) | Resource::Function(..) => {
-                "FunctionResource"
-            }
-            Resource::AllMBeans | Resource::MBean(_) => "JMXResource",
+            GrantedOn::Resource(resource) => resource.kind(),
+            GrantedOn::Table(_) => ResourceKind::Table,
+            GrantedOn::Function(..) => ResourceKind::Function,
         }
-    }
-
-    /// Whether the permission can be granted on it.
-    pub fn applies(&self, permission: Permission) -> bool {
-        use Permission::{
-            Alter, Authorize, Create, Describe, Drop, Execute, Modify, Select, SelectMasked, Unmask,
-        };
-        let applicable: &[Permission] = match self {
-            Resource::AllKeyspaces | Resource::Keyspace(_) | Resource::TablesOf(_) => {
-                &[Create, Alter, Drop, Select, Modify, Authorize, Unmask, SelectMasked]
-            }
-            Resource::Table(_) => &[Alter, Drop, Select, Modify, Authorize, Unmask, SelectMasked],
-            Resource::AllRoles => &[Create, Alter, Drop, Authorize, Describe],
-            Resource::Role(_) => &[Alter, Drop, Authorize],
-            Resource::AllFunctions | Resource::FunctionsOf(_) => {
-                &[Create, Alter, Drop, Authorize, Execute]
-            }
-            Resource::Function(..) => &[Alter, Drop, Authorize, Execute],
-            Resource::AllMBeans | Resource::MBean(_) => {
-                &[Authorize, Describe, Execute, Modify, Select]
-            }
-        };
-        applicable.contains(&permission)
     }
 }

@@ -7,7 +7,7 @@ mod modify;
 mod select;
 mod term;
 
-pub use auth::{AuthStatement, Permission, Resource, RoleOptions};
+pub use auth::{AuthStatement, GrantedOn, RoleOptions};
 pub use definitions::{
     CreateAggregate, CreateFunction, CreateIndex, CreateTrigger, IndexTarget, IndexTargetKind,
 };

@@ -1,10 +1,12 @@
 //! Roles, users, permissions, identities.
 
+use halcyon_model::access::{Permission, Resource};
+
 use super::cursor::Cursor;
 use super::definitions::argument_types;
 use super::properties::option_map;
 use super::term::function_name;
-use crate::ast::{AuthStatement, Permission, Resource, RoleOptions, StatementKind};
+use crate::ast::{AuthStatement, GrantedOn, RoleOptions, StatementKind};
 use crate::error::Result;
 use crate::lexer::TokenKind;
 
@@ -182,32 +184,22 @@ pub(super) fn drop_identity(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     auth(AuthStatement::DropIdentity { identity, if_exists })
 }
 
-const PERMISSIONS: [(&str, Permission); 10] = [
-    ("create", Permission::Create),
-    ("alter", Permission::Alter),
-    ("drop", Permission::Drop),
-    ("select", Permission::Select),
-    ("modify", Permission::Modify),
-    ("authorize", Permission::Authorize),
-    ("describe", Permission::Describe),
-    ("execute", Permission::Execute),
-    ("unmask", Permission::Unmask),
-    ("select_masked", Permission::SelectMasked),
-];
-
-fn permission(cursor: &mut Cursor<'_>) -> Result<Permission> {
-    let found = PERMISSIONS.iter().find(|(word, _)| cursor.is_word(word));
-    let (_, permission) = found.ok_or_else(|| cursor.no_viable())?;
-    cursor.next();
-    cursor.eat_word("permission");
-    Ok(*permission)
+fn permission_ahead(cursor: &Cursor<'_>) -> Option<Permission> {
+    Permission::ALL.into_iter().find(|permission| cursor.is_word(permission.name()))
 }
 
-/// `ALL [PERMISSIONS]`, which is empty here, or a list.
+fn permission(cursor: &mut Cursor<'_>) -> Result<Permission> {
+    let permission = permission_ahead(cursor).ok_or_else(|| cursor.no_viable())?;
+    cursor.next();
+    cursor.eat_word("permission");
+    Ok(permission)
+}
+
+/// `ALL [PERMISSIONS]`, or a list.
 fn permissions(cursor: &mut Cursor<'_>) -> Result<Vec<Permission>> {
     if cursor.eat_word("all") {
         cursor.eat_word("permissions");
-        return Ok(PERMISSIONS.iter().map(|(_, permission)| *permission).collect());
+        return Ok(Permission::ALL.to_vec());
     }
     cursor.list(permission)
 }
@@ -217,8 +209,7 @@ fn begins_permissions(cursor: &Cursor<'_>) -> bool {
     let next = cursor.peek_ahead(1);
     let is_role = next.is_word("to") || next.is_word("from");
     let is_name = cursor.is_name_ahead(0);
-    (cursor.is_word("all") || PERMISSIONS.iter().any(|(word, _)| cursor.is_word(word)))
-        && !(is_name && is_role)
+    (cursor.is_word("all") || permission_ahead(cursor).is_some()) && !(is_name && is_role)
 }
 
 /// GRANT and REVOKE, of permissions or of a role.
@@ -240,16 +231,17 @@ pub(super) fn grant(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     let resource = resource(cursor)?;
     cursor.expect_word(preposition)?;
     let grantee = role_name(cursor)?;
-    if !permissions.iter().any(|permission| resource.applies(*permission)) {
+    let kind = resource.kind();
+    if !permissions.iter().any(|permission| kind.applicable().contains(permission)) {
         return Err(cursor.refused(format!(
             "Resource type {} does not support any of the requested permissions",
-            resource.class()
+            kind.class()
         )));
     }
     auth(AuthStatement::GrantPermissions { is_grant, permissions, resource, grantee })
 }
 
-fn resource(cursor: &mut Cursor<'_>) -> Result<Resource> {
+fn resource(cursor: &mut Cursor<'_>) -> Result<GrantedOn> {
     let second = cursor.peek_ahead(1);
     if cursor.is_word("all") {
         let of_all = [
@@ -260,50 +252,50 @@ fn resource(cursor: &mut Cursor<'_>) -> Result<Resource> {
         if let Some((_, found)) = of_all.into_iter().find(|(word, _)| second.is_word(word)) {
             cursor.next();
             cursor.next();
-            return Ok(found);
+            return Ok(GrantedOn::Resource(found));
         }
         if second.is_word("functions") || second.is_word("tables") {
             return all_in_keyspace(cursor);
         }
-        return Ok(Resource::Table(cursor.table_name()?));
+        return Ok(GrantedOn::Table(cursor.table_name()?));
     }
     if cursor.eat_word("keyspace") || cursor.eat_word("schema") {
-        return Ok(Resource::Keyspace(cursor.definite_name("keyspace")?.text));
+        return Ok(GrantedOn::Resource(Resource::Keyspace(cursor.definite_name("keyspace")?.text)));
     }
     if cursor.eat_word("table") || cursor.eat_word("columnfamily") {
-        return Ok(Resource::Table(cursor.table_name()?));
+        return Ok(GrantedOn::Table(cursor.table_name()?));
     }
     let is_string = second.kind == TokenKind::String;
     if (cursor.is_word("mbean") || cursor.is_word("mbeans")) && is_string {
         cursor.next();
-        return Ok(Resource::MBean(string(cursor)?));
+        return Ok(GrantedOn::Resource(Resource::MBean(string(cursor)?)));
     }
     cursor.peek_ahead(2);
     let names_table = second.is_symbol(".") || second.is_word("to") || second.is_word("from");
     if cursor.is_word("role") && !names_table {
         cursor.next();
-        return Ok(Resource::Role(role_name(cursor)?));
+        return Ok(GrantedOn::Resource(Resource::Role(role_name(cursor)?)));
     }
     if cursor.is_word("function") && !names_table {
         cursor.next();
         let name = function_name(cursor)?;
-        return Ok(Resource::Function(name, argument_types(cursor)?));
+        return Ok(GrantedOn::Function(name, argument_types(cursor)?));
     }
-    Ok(Resource::Table(cursor.table_name()?))
+    Ok(GrantedOn::Table(cursor.table_name()?))
 }
 
-fn all_in_keyspace(cursor: &mut Cursor<'_>) -> Result<Resource> {
+fn all_in_keyspace(cursor: &mut Cursor<'_>) -> Result<GrantedOn> {
     cursor.next();
     let is_functions = cursor.next().is_word("functions");
     if is_functions && !cursor.is_word("in") {
-        return Ok(Resource::AllFunctions);
+        return Ok(GrantedOn::Resource(Resource::AllFunctions));
     }
     cursor.expect_words(&["in", "keyspace"])?;
     let keyspace = cursor.definite_name("keyspace")?.text;
-    Ok(match is_functions {
+    Ok(GrantedOn::Resource(match is_functions {
         true => Resource::FunctionsOf(keyspace),
-        false => Resource::TablesOf(keyspace),
-    })
+        false => Resource::AllTables(keyspace),
+    }))
 }
 
 /// LIST ROLES, USERS or permissions.

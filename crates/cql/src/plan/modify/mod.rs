@@ -39,7 +39,7 @@ pub use bound::{BoundModification, BoundRows, Company, CounterShard};
 pub use conditions::{BoundCondition, BoundConditions};
 pub use current::{CurrentCell, CurrentCounter, CurrentPartition, CurrentRow};
 pub use operation::Change;
-pub use plan::{Attributes, BatchPlan, ModifyPlan};
+pub use plan::{Attributes, BatchPlan, ModifyPlan, check_batch};
 pub use statement_type::StatementType;
 
 /// Prepares one modification.
@@ -51,6 +51,7 @@ pub fn prepare(
 ) -> Result<Prepared<Arc<ModifyPlan>>> {
     let mut variables = Variables::default();
     let plan = statement::prepare(modification, catalog, keyspace, &mut variables, work)?;
+    statement::validate(&plan)?;
     variables.find_partition_key(plan.table.schema.partition_key.iter().map(|c| c.name.as_str()));
     Ok(Prepared { plan: Arc::new(plan), variables, columns: None, warnings: Vec::new() })
 }
@@ -68,7 +69,7 @@ pub fn prepare_batch(
         let plan = statement::prepare(modification, catalog, keyspace, &mut variables, work)?;
         statements.push(Arc::new(plan));
     }
-    let mut to = Preparation { catalog, keyspace: "[batch]", variables: &mut variables, work };
+    let mut to = Preparation::new(catalog, "[batch]", &mut variables, work);
     let attributes = statement::attributes(&batch.using, "[batch]", &mut to)?;
     if attributes.ttl.is_some() {
         return Err(Error::invalid_request("Global TTL on the BATCH statement is not supported."));
@@ -81,7 +82,10 @@ pub fn prepare_batch(
         let key = first.table.schema.partition_key.iter().map(|c| c.name.as_str());
         variables.find_partition_key(key);
     }
-    let plan = BatchPlan { kind: batch.kind, timestamp: attributes.timestamp, statements };
-    plan.check()?;
+    check_batch(batch.kind, attributes.timestamp.is_some(), &statements)?;
+    statements.iter().try_for_each(|plan| statement::validate(plan))?;
+    let requires = statements.iter().flat_map(|plan| plan.requires.iter().cloned()).collect();
+    let plan =
+        BatchPlan { kind: batch.kind, timestamp: attributes.timestamp, statements, requires };
     Ok(Prepared { plan: Arc::new(plan), variables, columns: None, warnings: Vec::new() })
 }

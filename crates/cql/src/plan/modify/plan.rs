@@ -7,6 +7,7 @@ use super::operation::Operation;
 use super::restrictions::Restrictions;
 use super::statement_type::StatementType;
 use crate::plan::json::JsonMarker;
+use crate::plan::requires::Requirement;
 use crate::plan::term::Term;
 use halcyon_model::request::BatchKind;
 use halcyon_schema::catalog::{ColumnRef, Table, TableKind};
@@ -29,6 +30,7 @@ pub struct ModifyPlan {
     pub(super) conditions: Conditions,
     /// Where it is `INSERT … JSON ?`.
     pub(super) json: Option<JsonMarker>,
+    pub requires: Vec<Requirement>,
 }
 
 #[derive(Debug, Clone)]
@@ -36,61 +38,60 @@ pub struct BatchPlan {
     pub kind: BatchKind,
     pub timestamp: Option<Term>,
     pub statements: Vec<Arc<ModifyPlan>>,
+    /// Of all its statements.
+    pub requires: Vec<Requirement>,
 }
 
-impl BatchPlan {
-    /// Which statements may stand together (`BatchStatement.validate`).
-    pub fn check(&self) -> Result<()> {
-        let timestamp_set = self.timestamp.is_some();
-        let conditional = self.statements.iter().any(|plan| plan.has_conditions());
-        let refuse = |message: &str| Err(Error::invalid_request(message));
-        if timestamp_set && conditional {
-            return refuse("Cannot provide custom timestamp for conditional BATCH");
-        }
-        if timestamp_set && self.kind == BatchKind::Counter {
-            return refuse("Cannot provide custom timestamp for counter BATCH");
-        }
-        if timestamp_set && self.statements.iter().any(|p| p.attributes.timestamp.is_some()) {
-            return refuse("Timestamp must be set either on BATCH or individual statements");
-        }
-        let counters = self.statements.iter().any(|plan| plan.table.is_counter());
-        let others = self.statements.iter().any(|plan| !plan.table.is_counter());
-        if timestamp_set && counters {
-            return refuse("Cannot provide custom timestamp for a BATCH containing counters");
-        }
-        if self.kind == BatchKind::Counter && others {
-            return refuse("Cannot include non-counter statement in a counter batch");
-        }
-        if counters && others {
-            return refuse("Counter and non-counter mutations cannot exist in the same batch");
-        }
-        if self.kind == BatchKind::Logged && counters {
-            return refuse("Cannot include a counter statement in a logged batch");
-        }
-        let is_virtual = |plan: &Arc<ModifyPlan>| plan.table.kind == TableKind::Virtual;
-        let virtuals = self.statements.iter().any(is_virtual);
-        if self.kind == BatchKind::Logged && virtuals {
-            return refuse("Cannot include a virtual table statement in a logged batch");
-        }
-        if virtuals && !self.statements.iter().all(is_virtual) {
-            return refuse(
-                "Mutations for virtual and regular tables cannot exist in the same batch",
-            );
-        }
-        if conditional && virtuals {
-            return refuse(
-                "Conditional BATCH statements cannot include mutations for virtual tables",
-            );
-        }
-        let tables_differ = |pair: &[Arc<ModifyPlan>]| match pair {
-            [a, b] => a.table.id != b.table.id,
-            _ => false,
-        };
-        if conditional && self.statements.windows(2).any(tables_differ) {
-            return refuse("Batch with conditions cannot span multiple tables");
-        }
-        Ok(())
+/// Which statements may stand together (`BatchStatement.validate`).
+pub fn check_batch(
+    kind: BatchKind,
+    timestamp_set: bool,
+    statements: &[Arc<ModifyPlan>],
+) -> Result<()> {
+    let conditional = statements.iter().any(|plan| plan.has_conditions());
+    let refuse = |message: &str| Err(Error::invalid_request(message));
+    if timestamp_set && conditional {
+        return refuse("Cannot provide custom timestamp for conditional BATCH");
     }
+    if timestamp_set && kind == BatchKind::Counter {
+        return refuse("Cannot provide custom timestamp for counter BATCH");
+    }
+    if timestamp_set && statements.iter().any(|p| p.attributes.timestamp.is_some()) {
+        return refuse("Timestamp must be set either on BATCH or individual statements");
+    }
+    let counters = statements.iter().any(|plan| plan.table.is_counter());
+    let others = statements.iter().any(|plan| !plan.table.is_counter());
+    if timestamp_set && counters {
+        return refuse("Cannot provide custom timestamp for a BATCH containing counters");
+    }
+    if kind == BatchKind::Counter && others {
+        return refuse("Cannot include non-counter statement in a counter batch");
+    }
+    if counters && others {
+        return refuse("Counter and non-counter mutations cannot exist in the same batch");
+    }
+    if kind == BatchKind::Logged && counters {
+        return refuse("Cannot include a counter statement in a logged batch");
+    }
+    let is_virtual = |plan: &Arc<ModifyPlan>| plan.table.kind == TableKind::Virtual;
+    let virtuals = statements.iter().any(is_virtual);
+    if kind == BatchKind::Logged && virtuals {
+        return refuse("Cannot include a virtual table statement in a logged batch");
+    }
+    if virtuals && !statements.iter().all(is_virtual) {
+        return refuse("Mutations for virtual and regular tables cannot exist in the same batch");
+    }
+    if conditional && virtuals {
+        return refuse("Conditional BATCH statements cannot include mutations for virtual tables");
+    }
+    let tables_differ = |pair: &[Arc<ModifyPlan>]| match pair {
+        [a, b] => a.table.id != b.table.id,
+        _ => false,
+    };
+    if conditional && statements.windows(2).any(tables_differ) {
+        return refuse("Batch with conditions cannot span multiple tables");
+    }
+    Ok(())
 }
 
 impl ModifyPlan {

@@ -17,6 +17,7 @@ use crate::plan::execution::Work;
 use crate::plan::json::{self, JsonMarker};
 use crate::plan::metadata::Variables;
 use crate::plan::names::find_table;
+use crate::plan::requires;
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{Catalog, ColumnRef, Table, TableKind, refuse_derived};
 use halcyon_schema::refuse_modification;
@@ -43,7 +44,7 @@ pub(super) fn prepare(
     let table = find_table(name, catalog, keyspace)?;
     refuse_modification(&table.schema.keyspace)?;
     let schema = &table.schema;
-    let mut to = Preparation { catalog, keyspace: &schema.keyspace, variables, work };
+    let mut to = Preparation::new(catalog, &schema.keyspace, variables, work);
     let attributes = attributes(using, &schema.name, &mut to)?;
     if matches!(if_conditions, Some(ast::Conditions::All(_))) && attributes.timestamp.is_some() {
         return refuse("Cannot provide custom timestamp for conditional updates");
@@ -62,7 +63,8 @@ pub(super) fn prepare(
         Modification::Delete(statement) => delete(statement, table, conditions, timed, &mut to)?,
     };
     plan.attributes = attributes;
-    validate(&plan)?;
+    check_conditions(plan.has_conditions(), table, plan.attributes.timestamp.is_some())?;
+    plan.requires = requires::of_modification(table, plan.has_conditions(), to.calls);
     Ok(plan)
 }
 
@@ -98,10 +100,9 @@ fn check_conditions(conditional: bool, table: &Table, timed: bool) -> Result<()>
     Ok(())
 }
 
-/// The checks of `ModificationStatement.validate` and of its constructor.
-fn validate(plan: &ModifyPlan) -> Result<()> {
+/// `ModificationStatement.validate`, which comes after the checks of a batch as a whole.
+pub(super) fn validate(plan: &ModifyPlan) -> Result<()> {
     let counter = plan.table.is_counter();
-    check_conditions(plan.has_conditions(), &plan.table, plan.attributes.timestamp.is_some())?;
     if counter && plan.attributes.timestamp.is_some() {
         return refuse("Cannot provide custom timestamp for counter updates");
     }
@@ -159,6 +160,7 @@ fn planned(
         restrictions,
         conditions,
         json: None,
+        requires: Vec::new(),
     }
 }
 

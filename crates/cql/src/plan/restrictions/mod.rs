@@ -21,6 +21,7 @@ mod relation;
 mod search;
 
 use crate::plan::term::Term;
+use halcyon_model::schema::ColumnKind;
 use halcyon_schema::catalog::ColumnRef;
 
 pub use analysis::Context;
@@ -136,6 +137,17 @@ impl Restrictions {
     /// Neither clustering nor regular columns are restricted: a partition that has only a static row counts.
     pub fn full_partitions(&self) -> bool {
         !self.clustering_restricted && !self.regulars_restricted
+    }
+
+    /// Whether the statement's WHERE is about the column.
+    pub(crate) fn restricts(&self, column: ColumnRef) -> bool {
+        let keys = match &self.keys {
+            Keys::All => &[][..],
+            Keys::Columns(entries) => entries,
+        };
+        let mut entries = keys.iter().chain(&self.clustering).chain(&self.filters);
+        entries.any(|entry| entry.columns.contains(&column))
+            || self.token.is_some() && column.kind == ColumnKind::PartitionKey
     }
 
     pub fn is_equal(&self, column: ColumnRef) -> bool {

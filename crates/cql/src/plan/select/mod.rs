@@ -21,6 +21,7 @@ use super::execution::Work;
 use super::metadata::{ResultColumns, Variables};
 use super::names::find_table;
 use super::prepared::Prepared;
+use super::requires;
 use super::restrictions::{Context, Restrictions};
 use super::selection::{Preparing, Selection, Selector, qualify};
 use super::term::{Preparation, Term};
@@ -41,12 +42,8 @@ pub fn prepare(
 ) -> Result<Prepared<Arc<SelectPlan>>> {
     let table = find_table(&select.table, catalog, keyspace)?.clone();
     let mut variables = Variables::default();
-    let mut to = Preparation {
-        catalog,
-        keyspace: &table.schema.keyspace.clone(),
-        variables: &mut variables,
-        work,
-    };
+    let own = table.schema.keyspace.clone();
+    let mut to = Preparation::new(catalog, &own, &mut variables, work);
     let items = qualified(items(select, &table), catalog.keyspace(to.keyspace));
     let mut preparing = Preparing::new(&table, &mut to);
     let (only_statics, looked_up) = only_statics(&table, select, &items);
@@ -80,6 +77,7 @@ pub fn prepare(
     let per_partition_limit =
         limit(select.per_partition_limit.as_ref(), "[per_partition_limit]", &table, &mut to)?;
     let timeout = select.timeout.as_deref().map(timeout).transpose()?;
+    let requires = requires::of_select(&table, &restrictions, to.calls);
     variables.find_partition_key(table.schema.partition_key.iter().map(|c| c.name.as_str()));
     let (columns, json) = result_columns(select.json, &table, specs);
     let plan = SelectPlan {
@@ -97,6 +95,7 @@ pub fn prepare(
         limit: row_limit,
         per_partition_limit,
         timeout,
+        requires,
     };
     Ok(Prepared { plan: Arc::new(plan), variables, columns: Some(columns), warnings: Vec::new() })
 }

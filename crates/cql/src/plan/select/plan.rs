@@ -8,6 +8,7 @@ use halcyon_model::schema::ColumnKind;
 
 use super::grouping::Grouping;
 use crate::plan::metadata::ResultColumns;
+use crate::plan::requires::Requirement;
 use crate::plan::restrictions::Restrictions;
 use crate::plan::selection::Selection;
 use crate::plan::term::Term;
@@ -35,6 +36,7 @@ pub struct SelectPlan {
     pub per_partition_limit: Option<Term>,
     /// `USING TIMEOUT` of the statement.
     pub timeout: Option<Duration>,
+    pub requires: Vec<Requirement>,
 }
 
 impl SelectPlan {

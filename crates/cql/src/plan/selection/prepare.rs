@@ -288,6 +288,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             arguments.push(self.selector(part, expected)?.selector);
         }
         self.used_by(function, &arguments);
+        self.to.note_call(function);
         let (function, cql_type) = (function.clone(), function.returns.clone());
         if !function.is_aggregate() {
             return Ok(Item { selector: Selector::Call { function, arguments }, cql_type });

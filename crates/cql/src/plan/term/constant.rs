@@ -26,7 +26,7 @@ pub fn constant(
         name: "(dummy)".to_owned(),
         cql_type: to.clone().freeze(),
     };
-    let preparation = &mut Preparation { catalog, keyspace, variables: &mut variables, work };
+    let preparation = &mut Preparation::new(catalog, keyspace, &mut variables, work);
     let prepared = Term::prepare(term, &receiver, preparation)?;
     if !variables.specs.is_empty() {
         return Err(Error::invalid_request("Invalid use of a bind marker in a constant"));

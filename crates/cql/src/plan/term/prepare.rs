@@ -170,6 +170,7 @@ fn prepare_call<'r>(
         };
         arguments.push(prepare_node(raw, &spec, to)?);
     }
+    to.to.note_call(&function);
     Node::Call { function: Box::new(function), arguments }.folded(to.to.work)
 }
 

@@ -40,7 +40,7 @@ pub(super) fn native(name: &str) -> QualifiedName {
 }
 
 /// The type that a text names.
-pub(super) fn resolve_type(text: &TypeText, catalog: &Catalog, keyspace: &str) -> Result<CqlType> {
+pub(crate) fn resolve_type(text: &TypeText, catalog: &Catalog, keyspace: &str) -> Result<CqlType> {
     let types = catalog.keyspace(keyspace).map(|keyspace| &keyspace.types);
     let find = |name: &str| types?.get(name).map(|user_type| user_type.as_ref().clone());
     CqlType::parse_cql(&text.text, &find).map_err(|error| {

@@ -23,8 +23,7 @@ fn nested(depth: usize, first: RawTerm, around: impl Fn(RawTerm) -> RawTerm) -> 
 fn steps(term: &RawTerm, cql_type: CqlType) -> u64 {
     let (catalog, mut variables) = (Catalog::default(), Variables::default());
     let work = Work::while_there_is_time(&|| true);
-    let mut to =
-        Preparation { catalog: &catalog, keyspace: "ks", variables: &mut variables, work: &work };
+    let mut to = Preparation::new(&catalog, "ks", &mut variables, &work);
     let receiver = ColumnSpec { name: "v".into(), cql_type, ..ColumnSpec::default() };
     let mut preparing = Preparing::new(&mut to);
     prepare_node(term, &receiver, &mut preparing).unwrap();

@@ -59,16 +59,12 @@ fn of_shard(shard: &Shard) -> Caches {
     caches
 }
 
-/// The caches of all shards; `here` is the shard of this thread. A shard that has stopped counts as empty.
-pub(crate) async fn of_node(engine: &Engine, here: Option<&Shard>) -> Caches {
+/// The caches of all shards. A shard that has stopped counts as empty.
+pub(crate) async fn of_node(engine: &Engine) -> Caches {
     let mut all = Caches::default();
-    for index in 0..engine.shard_count() {
-        let job = |shard: Rc<Shard>| async move { of_shard(&shard) };
-        let caches = match here.filter(|here| here.index() == index) {
-            Some(here) => of_shard(here),
-            None => engine.mesh().on(index, job).await.unwrap_or_default(),
-        };
-        for (sum, one) in all.iter_mut().zip(caches) {
+    let job = |shard: Rc<Shard>| async move { of_shard(&shard) };
+    for caches in engine.mesh().on_each(job).await {
+        for (sum, one) in all.iter_mut().zip(caches.unwrap_or_default()) {
             sum.capacity += one.capacity;
             sum.entries += one.entries;
             sum.bytes += one.bytes;
@@ -121,7 +117,7 @@ impl CacheRates {
 /// Samples the counts until the engine is dropped.
 pub(crate) async fn watch_rates(engine: Weak<Engine>, rates: Arc<CacheRates>) {
     while let Some(engine) = engine.upgrade() {
-        rates.note(of_node(&engine, None).await, now());
+        rates.note(of_node(&engine).await, now());
         drop(engine);
         clock::sleep(TICK).await;
     }

@@ -299,6 +299,7 @@ async fn listen(shared: &Shared) -> Result<(), Error> {
         shared.log.say(format_args!("not listening: start_native_transport is false"));
         return Ok(());
     }
+    // One shard after the other: one that cannot listen ends the start before the next ones take clients.
     for shard in 0..shared.shards {
         let open = |server: Rc<ShardServer>| async move { server.start_listening().await };
         let opened = shared.mesh.on(shard, open).await;
@@ -420,8 +421,7 @@ async fn open_shard(
 ) -> Result<Rc<ShardServer>, String> {
     let (shard, inbox) = Shard::open(engine, index).await.map_err(|e| e.to_string())?;
     spawn(inbox.serve(shard.clone())).detach();
-    let virtual_tables =
-        Node { shard: shard.clone(), engine: shard.engine().clone(), shared: shared.clone() };
+    let virtual_tables = Node { engine: shard.engine().clone(), shared: shared.clone() };
     let memory = shared.admission.memory();
     let coordinator = Coordinator::new(shard, Rc::new(virtual_tables), shared.limits, memory);
     let server = Rc::new(ShardServer::new(index, shared.clone(), coordinator));
@@ -473,10 +473,9 @@ fn tell_news(engine: &Engine, log: &Log) {
 
 /// Accepts no more connections and requests; answers those in flight.
 async fn close_connections(shared: &Shared, log: &Log) {
-    for shard in 0..shared.shards {
-        let drained =
-            shared.mesh.on(shard, |server: Rc<ShardServer>| async move { server.drain().await });
-        if drained.await.is_err() {
+    let drain = |server: Rc<ShardServer>| async move { server.drain().await };
+    for (shard, drained) in shared.mesh.on_each(drain).await.into_iter().enumerate() {
+        if drained.is_err() {
             log.warning(format_args!("shard {shard} has stopped"));
         }
     }
@@ -486,9 +485,7 @@ async fn drain(engine: &Engine, shared: &Shared, log: &Log) -> Result<(), Error>
     close_connections(shared, log).await;
     let drained = engine.drain().await;
     tell_news(engine, log);
-    for shard in 0..shared.shards {
-        let _ = shared.mesh.on(shard, |server: Rc<ShardServer>| async move { server.stop() }).await;
-    }
+    let _ = shared.mesh.on_each(|server: Rc<ShardServer>| async move { server.stop() }).await;
     drained.map_err(|e| Error::Stopped(format!("the drain failed: {e}")))
 }
 

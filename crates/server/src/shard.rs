@@ -302,13 +302,13 @@ impl ShardServer {
 
     /// Sends a schema change to the clients of all shards.
     pub(crate) async fn announce_everywhere(&self, change: &SchemaChange) {
-        self.announce(change);
-        for other in (0..self.shared.shards).filter(|other| *other != self.index) {
+        let change = change.clone();
+        let job = move |shard: Rc<ShardServer>| {
             let change = change.clone();
-            let job = move |shard: Rc<ShardServer>| async move { shard.announce(&change) };
-            // A stopped shard has no clients.
-            let _ = self.shared.mesh.on(other, job).await;
-        }
+            async move { shard.announce(&change) }
+        };
+        // A stopped shard has no clients.
+        let _ = self.shared.mesh.on_each(job).await;
     }
 
     /// Stops accepting, sends the registered clients an event, and waits until all requests are answered and all connections closed.

@@ -140,10 +140,10 @@ impl Engine {
         let ids: Arc<[u64]> = sstables.iter().map(|live| live.table.id()).collect();
         Box::new(move || {
             Box::pin(async move {
-                for index in 0..mesh.len() {
+                let job = move |shard: Rc<Shard>| {
                     let (ids, carrier) = (ids.clone(), carrier.clone());
-                    let job = move |shard: Rc<Shard>| async move {
-                        let caches = shard.caches.clone();
+                    async move {
+                        let (caches, index) = (shard.caches.clone(), shard.index());
                         let removal = async move {
                             let lent = carrier.as_ref().and_then(|carrier| carrier.lent.get(index));
                             caches.forget(&ids, lent.map_or(0, |lent| lent.load(Relaxed))).await;
@@ -151,10 +151,10 @@ impl Engine {
                             drop(carrier);
                         };
                         spawn(removal).detach();
-                    };
-                    // A shard that has ended has no caches.
-                    let _ = mesh.on(index, job).await;
-                }
+                    }
+                };
+                // A shard that has ended has no caches.
+                let _ = mesh.on_each(job).await;
             })
         })
     }

@@ -154,6 +154,7 @@ impl Engine {
         }
         let numbers = Arc::new(numbers);
         let mut count = 0;
+        // One shard after the other: the next one adds what the former have left of `most`.
         for index in 0..self.shard_count() {
             let (numbers, left) = (numbers.clone(), most - count);
             let job = move |shard: std::rc::Rc<Shard>| async move {
@@ -183,6 +184,7 @@ impl Engine {
         let tables = tables.into_iter().map(|id| (id, String::new())).collect();
         let metadata = SavedMetadata { tables, sstables: Vec::new() };
         let mut count = 0;
+        // One shard after the other: the keys of all would be in memory at once.
         for index in 0..self.shard_count() {
             let job = |shard: std::rc::Rc<Shard>| async move { shard.rows.keys() };
             for (table, key) in self.mesh.on(index, job).await? {

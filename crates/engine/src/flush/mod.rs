@@ -222,22 +222,18 @@ impl Engine {
     /// Flushes a table's memtables on all shards; all tables if none is named.
     pub fn flush(&self, table: Option<TableId>) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            let mut outcome = Ok(());
-            for index in 0..self.shard_count() {
-                let flushed = self.mesh.on(index, move |shard| async move {
-                    let tables: Vec<Rc<ShardTable>> = match table {
-                        Some(id) => shard.table_by_id(id).into_iter().collect(),
-                        None => shard.tables.borrow().values().cloned().collect(),
-                    };
-                    let mut outcome = Ok(());
-                    for table in tables {
-                        outcome = outcome.and(shard.flush_table(&table).await);
-                    }
-                    outcome
-                });
-                outcome = outcome.and(flushed.await?);
-            }
-            outcome
+            let flush = move |shard: Rc<Shard>| async move {
+                let tables: Vec<Rc<ShardTable>> = match table {
+                    Some(id) => shard.table_by_id(id).into_iter().collect(),
+                    None => shard.tables.borrow().values().cloned().collect(),
+                };
+                let mut outcome = Ok(());
+                for table in tables {
+                    outcome = outcome.and(shard.flush_table(&table).await);
+                }
+                outcome
+            };
+            self.mesh.on_each(flush).await.into_iter().try_for_each(|flushed| flushed?)
         })
     }
 

@@ -153,13 +153,8 @@ impl Engine {
 
     async fn memtables_lack_indexes(&self, store: &Arc<Store>) -> bool {
         let id = store.id;
-        for index in 0..self.shard_count() {
-            let lack = self.mesh.on(index, move |shard| async move { shard.lacks_indexes(id) });
-            if lack.await.unwrap_or(false) {
-                return true;
-            }
-        }
-        false
+        let lack = self.mesh.on_each(move |shard| async move { shard.lacks_indexes(id) }).await;
+        lack.contains(&Ok(true))
     }
 
     async fn complete_indexes(&self, store: &Arc<Store>) -> Result<()> {

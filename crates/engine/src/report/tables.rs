@@ -80,10 +80,8 @@ impl Engine {
     pub fn table_details(self: &Arc<Engine>) -> LocalBoxFuture<'_, Result<Vec<TableDetails>>> {
         Box::pin(async move {
             let mut memory = InMemory::new();
-            for index in 0..self.shard_count() {
-                let of_shard =
-                    self.mesh().on(index, |shard| async move { in_memory(&shard) }).await?;
-                for (id, (partitions, bytes)) in of_shard {
+            for of_shard in self.mesh.on_each(|shard| async move { in_memory(&shard) }).await {
+                for (id, (partitions, bytes)) in of_shard? {
                     let sums = memory.entry(id).or_default();
                     *sums = (sums.0 + partitions, sums.1 + bytes);
                 }

@@ -95,14 +95,15 @@ impl Engine {
         let (engine, more, less) = (self.clone(), opened.clone(), gone.clone());
         compute(move || engine.replace_stores(&more, &less)).await?;
         let before = self.catalog.swap(to);
-        for index in 0..self.shard_count() {
-            let (opened, gone) = (opened.clone(), gone.clone());
-            let adopt = |shard: Rc<Shard>| async move {
+        let (more, less) = (opened.clone(), gone.clone());
+        let adopt = move |shard: Rc<Shard>| {
+            let (opened, gone) = (more.clone(), less.clone());
+            async move {
                 opened.iter().for_each(|store| shard.open_table(store));
                 shard.close_tables(&gone).await;
-            };
-            self.mesh.on(index, adopt).await?;
-        }
+            }
+        };
+        self.mesh.on_each(adopt).await.into_iter().collect::<Result<(), _>>()?;
         for store in &*gone {
             self.discard(store).await?;
         }
@@ -266,20 +267,16 @@ impl Engine {
     /// Nothing of a table that is to be dropped is in memory, or on its way to the disk, any more.
     async fn empty(&self, store: &Arc<Store>) {
         let id = store.id;
-        for index in 0..self.shard_count() {
-            // A failure leaves records in the commit log, which a replay skips: their table is unknown then. The table must go all the
-            // same: its memtables are thrown away already, and the schema on disk does not have it.
-            let _ =
-                self.mesh.on(index, move |shard| async move { shard.empty_table(id).await }).await;
-        }
+        // A failure leaves records in the commit log, which a replay skips: their table is unknown then. The table must go all the
+        // same: its memtables are thrown away already, and the schema on disk does not have it.
+        let _ = self.mesh.on_each(move |shard| async move { shard.empty_table(id).await }).await;
     }
 
     /// Gives up a dropped table: its part of the log, its files.
     async fn discard(&self, store: &Arc<Store>) -> Result<()> {
         let id = store.id;
-        for index in 0..self.shard_count() {
-            self.mesh.on(index, move |shard| async move { shard.forget_log(id) }).await?;
-        }
+        let forgotten = self.mesh.on_each(move |shard| async move { shard.forget_log(id) }).await;
+        forgotten.into_iter().collect::<Result<(), _>>()?;
         if self.options.auto_snapshot {
             self.snapshot_before(store, "dropped").await?;
         }

@@ -5,6 +5,7 @@
 //! version; flushes only add to it, and are seen by the version that is taken last.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
@@ -16,6 +17,7 @@ use halcyon_stream::TableId;
 use crate::Result;
 use crate::compact::write_level;
 use crate::engine::Engine;
+use crate::shard::Shard;
 use crate::start::set_apart::in_order;
 use crate::store::Store;
 use crate::version::{Edit, LiveSSTable};
@@ -47,12 +49,9 @@ impl Engine {
             store.note_ids(found.iter().map(|listed| listed.descriptor.id));
             let count = added.len();
             self.admit(&store, added, Edit::add).await;
-            for index in 0..self.shard_count() {
-                // Heads of partitions that were read before.
-                self.mesh
-                    .on(index, move |shard| async move { shard.rows.forget_table(table) })
-                    .await?;
-            }
+            // Heads of partitions that were read before.
+            let forget = move |shard: Rc<Shard>| async move { shard.rows.forget_table(table) };
+            self.mesh.on_each(forget).await.into_iter().collect::<Result<(), _>>()?;
             drop(compacting);
             self.tend_indexes(&store);
             self.wait_for_indexes(table).await;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use halcyon_compaction::txn_log::Transaction;
+use halcyon_io::Gone;
 use halcyon_model::bytes::Put;
 use halcyon_model::{NO_DELETION_TIME, NO_TTL};
 use halcyon_schema::system_tables;
@@ -58,33 +59,27 @@ impl Engine {
             let store =
                 store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
             store.check_removable()?;
-            for index in 0..self.shard_count() {
-                let held = self.mesh.on(index, |shard| async move {
-                    let held = shard.spanning.hold().await;
-                    shard.spanning_held.borrow_mut().push(held);
-                });
-                held.await?;
-            }
-            let mut outcome = Ok(());
-            for index in 0..self.shard_count() {
-                let emptied =
-                    self.mesh.on(index, move |shard| async move { shard.empty_table(table).await });
-                outcome = outcome.and(emptied.await.unwrap_or_else(|gone| Err(gone.into())));
-            }
-            for index in 0..self.shard_count() {
-                let free =
-                    |shard: Rc<Shard>| async move { drop(shard.spanning_held.borrow_mut().pop()) };
-                outcome = outcome.and(self.mesh.on(index, free).await.map_err(Error::from));
-            }
+            let hold = |shard: Rc<Shard>| async move {
+                let held = shard.spanning.hold().await;
+                shard.spanning_held.borrow_mut().push(held);
+            };
+            self.mesh.on_each(hold).await.into_iter().collect::<Result<(), _>>()?;
+            let empty = move |shard: Rc<Shard>| async move { shard.empty_table(table).await };
+            let mut outcome = all_of(self.mesh.on_each(empty).await);
+            let free = |shard: Rc<Shard>| async move {
+                drop(shard.spanning_held.borrow_mut().pop());
+                Ok(())
+            };
+            outcome = outcome.and(all_of(self.mesh.on_each(free).await));
             if outcome.is_ok() {
                 let _compacting = self.stop_compactions(&store).await;
                 outcome = self.remove_sstables(&store).await;
             }
-            for index in 0..self.shard_count() {
-                let released =
-                    self.mesh.on(index, move |shard| async move { shard.release_table(table) });
-                outcome = outcome.and(released.await.map_err(Error::from));
-            }
+            let release = move |shard: Rc<Shard>| async move {
+                shard.release_table(table);
+                Ok(())
+            };
+            outcome = outcome.and(all_of(self.mesh.on_each(release).await));
             // A read that began before this may hold rows that no longer exist.
             store.note_truncation();
             outcome
@@ -159,6 +154,11 @@ impl Engine {
         mutation.rows.push(row);
         Some(mutation)
     }
+}
+
+/// The first error of the shards' answers.
+fn all_of(answers: Vec<Result<Result<()>, Gone>>) -> Result<()> {
+    answers.into_iter().try_for_each(|answer| answer?)
 }
 
 impl Shard {

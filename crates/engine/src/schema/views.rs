@@ -21,13 +21,16 @@ impl Engine {
             let Some(table) = system.table("system", "built_views").cloned() else {
                 return Ok(BTreeSet::new());
             };
+            let range = TokenRange { start: RangeBound::Open, end: RangeBound::Open };
+            let target = ReadTarget::Range(range);
+            let read = Read { table, target, slices: Slices::all() };
+            let of_shard = move |shard: Rc<Shard>| {
+                let read = read.clone();
+                async move { names(&shard, read).await }
+            };
             let mut found = BTreeSet::new();
-            for index in 0..self.shard_count() {
-                let range = TokenRange { start: RangeBound::Open, end: RangeBound::Open };
-                let target = ReadTarget::Range(range);
-                let read = Read { table: table.clone(), target, slices: Slices::all() };
-                let job = move |shard: Rc<Shard>| async move { names(&shard, read).await };
-                found.extend(self.mesh.on(index, job).await??);
+            for of_shard in self.mesh.on_each(of_shard).await {
+                found.extend(of_shard??);
             }
             Ok(found)
         })

@@ -201,9 +201,8 @@ impl Engine {
     pub fn drain(&self) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
             self.settle().await?;
-            for index in 0..self.shard_count() {
-                let closed = self.mesh.on(index, |shard| async move { shard.log.close().await });
-                closed.await??;
+            for closed in self.mesh.on_each(|shard| async move { shard.log.close().await }).await {
+                closed??;
             }
             self.flushers.catch_up().await;
             Ok(())

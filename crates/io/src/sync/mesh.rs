@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use futures_channel::{mpsc, oneshot};
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 
 use super::semaphore::{Permit, Semaphore};
 use crate::runtime::panics::panic_point;
@@ -146,6 +147,19 @@ impl<S: 'static> Mesh<S> {
         mailbox.unbounded_send(job).map_err(|_| Gone)?;
         answered.await.map_err(|_| Gone)
     }
+
+    /// Runs `job` on every thread at once, one hand-over each; the answers are in the order of the threads. Every job runs to its end,
+    /// whatever becomes of the others.
+    pub async fn on_each<R, F>(
+        &self,
+        job: impl Fn(Rc<S>) -> F + Clone + Send + 'static,
+    ) -> Vec<Result<R, Gone>>
+    where
+        R: Send + 'static,
+        F: Future<Output = R> + 'static,
+    {
+        join_all((0..self.len()).map(|thread| self.on(thread, job.clone()))).await
+    }
 }
 
 impl<S: 'static> Mesh<S> {
@@ -177,7 +191,8 @@ mod tests {
     use super::*;
     use crate::{Clock, ThreadPriority, block_on, spawn_thread};
 
-    /// Proves that a job runs on its thread with that thread's state, and that the answer wakes the sender.
+    /// Proves that a job runs on its thread with that thread's state, that the answer wakes the sender, and that one for each thread answers in
+    /// their order.
     #[test]
     fn jobs_go_to_their_thread_and_back() {
         let (mesh, inboxes) = Mesh::<usize>::new(2, 4);
@@ -197,6 +212,7 @@ mod tests {
                     mesh.on(thread, move |state| async move { *state * 10_000 + round }).await;
                 assert_eq!(answer, Ok(thread * 10_000 + round));
             }
+            assert_eq!(mesh.on_each(|state| async move { *state }).await, [Ok(0), Ok(1)]);
             assert_eq!(mesh.on(2, |_| async {}).await, Err(Gone));
         });
         drop(mesh);
@@ -256,7 +272,7 @@ mod tests {
                         crate::spawn(inbox.serve(side)).detach();
                         let calls = (0..200)
                             .map(|_| mesh.on(1 - index, |side| back_and_forth(side, DEPTH)));
-                        let answers = futures_util::future::join_all(calls).await;
+                        let answers = join_all(calls).await;
                         assert!(answers.iter().all(|answer| *answer == Ok(DEPTH + 1)));
                         // The other thread may still call this one.
                         done.fetch_add(1, Relaxed);

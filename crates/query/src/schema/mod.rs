@@ -134,12 +134,9 @@ async fn truncate_with_views(coordinator: &Coordinator, table: &Table) -> Result
 
 /// Keeps writes from beginning on all shards.
 async fn hold_writes(coordinator: &Coordinator) -> Result<Vec<views::Lease>> {
-    let mut held = Vec::new();
-    for index in 0..coordinator.shard().engine().shard_count() {
-        let job = |shard: Rc<Shard>| async move { Ok(views::lease(shard.writes().hold().await)) };
-        held.push(on_shard(coordinator.shard(), index, job).await?);
-    }
-    Ok(held)
+    let hold = |shard: Rc<Shard>| async move { views::lease(shard.writes().hold().await) };
+    let held = coordinator.shard().engine().mesh().on_each(hold).await;
+    held.into_iter().map(|held| held.map_err(|gone| Error::Server(gone.to_string()))).collect()
 }
 
 async fn change_schema(

@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use halcyon_cql::plan::select::{BoundSelect, NO_LIMIT};
 use halcyon_engine::{Error as EngineError, Neighbours, Shard};
@@ -147,12 +148,13 @@ async fn candidates(
 ) -> Result<Neighbours> {
     let table = &scan.select.plan.table;
     let mut found = Neighbours::default();
-    for index in 0..shard.engine().shard_count() {
-        let (table, search) = (table.clone(), search.clone());
-        let job = async move |shard: Rc<Shard>| {
-            Ok(shard.nearest_in_memtables(&table, &search, count).await)
-        };
-        let near: Result<_, EngineError> = on_shard(shard, index, job).await?;
+    let asked = Arc::new((table.clone(), search.clone()));
+    let of_shard = move |shard: Rc<Shard>| {
+        let asked = asked.clone();
+        async move { shard.nearest_in_memtables(&asked.0, &asked.1, count).await }
+    };
+    for near in shard.engine().mesh().on_each(of_shard).await {
+        let near = near.map_err(|gone| Error::Server(gone.to_string()))?;
         found.add(near.map_err(|error| available(scan, error))?);
     }
     let near = shard.nearest_in_sstables(table, search, count).await;

@@ -2,10 +2,9 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_engine::{Engine, Shard};
+use halcyon_engine::Engine;
 use halcyon_query::{Result, VirtualTables, modification_is_not_supported};
 use halcyon_schema::catalog::Table;
 use halcyon_stream::Mutation;
@@ -80,7 +79,6 @@ impl VirtualTable {
 
 /// What rows are computed from.
 pub(crate) struct Node {
-    pub(crate) shard: Rc<Shard>,
     pub(crate) engine: Arc<Engine>,
     pub(crate) shared: Arc<Shared>,
 }

@@ -33,7 +33,7 @@ fn fill<'a>(node: &'a Node, rows: &'a mut Rows<'_>) -> Filled<'a> {
         "recent_request_rate_per_second",
     ]);
     Box::pin(async move {
-        let caches = of_node(&node.engine, Some(&node.shard)).await;
+        let caches = of_node(&node.engine).await;
         let per_second = node.shared.cache_rates.per_second();
         for ((name, cache), (requests, hits)) in NAMES.iter().zip(caches).zip(per_second) {
             let asked = cache.hits + cache.misses;

@@ -20,9 +20,9 @@ fn fill<'a>(node: &'a Node, rows: &'a mut Rows<'_>) -> Filled<'a> {
     Box::pin(async move {
         let shards = node.shared.shards;
         let mut told = Vec::new();
-        for shard in 0..shards {
-            let ask = |server: Rc<ShardServer>| async move { server.running.shown() };
-            match node.shared.mesh.on(shard, ask).await {
+        let ask = |server: Rc<ShardServer>| async move { server.running.shown() };
+        for (shard, shown) in node.shared.mesh.on_each(ask).await.into_iter().enumerate() {
+            match shown {
                 Ok(shown) => told.extend(shown.into_iter().map(|task| (shard, task))),
                 Err(gone) => return rows.fail(gone.to_string()),
             }

@@ -3,14 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use halcyon_commitlog::GroupGap;
 use halcyon_io::{DirLock, Disk, Inbox, Mesh};
-use halcyon_model::request::BatchKind;
 use halcyon_model::time::MAX_DELETION_TIME;
-use halcyon_pacing::LatencyHistogram;
 use halcyon_schema::catalog::Catalog;
 use halcyon_schema::rows::WriteTime;
 use halcyon_sstable::Version;
@@ -23,9 +19,9 @@ use crate::background::Background;
 use crate::compact::Compactions;
 use crate::flush::pace::Waits;
 use crate::index::IndexBuilds;
-use crate::report::events::Events;
-use crate::report::health::{FailurePolicy, Health};
-use crate::report::metrics::{BatchMetrics, Measure, Summary, TableStats};
+use crate::metrics::shards::ShardMetrics;
+use crate::metrics::table::{Measure, Summary, TableStats};
+use crate::reporter::Reporter;
 use crate::schema::NextExpiry;
 use crate::shard::Shard;
 use crate::store::Store;
@@ -58,16 +54,10 @@ pub struct Engine {
     pub(crate) chunk_share: AtomicU64,
     /// Of what all flushes and compactions carry on its way into the caches.
     pub(crate) carry_room: Arc<Budget>,
-    pub(crate) health: Health,
+    pub(crate) reporter: Arc<Reporter>,
     /// Since it joined its ring.
     pub(crate) host_id: OnceLock<[u8; 16]>,
-    /// By shard.
-    pub(crate) batches: Box<[BatchMetrics]>,
-    pub(crate) events: Events,
-    /// How long clients waited for reads of single partitions, by shard.
-    pub(crate) reads: Box<[LatencyHistogram]>,
-    /// Of the shards' logs, once they are open; under `batch`.
-    pub(crate) group_gaps: Box<[OnceLock<GroupGap>]>,
+    pub(crate) metrics: Arc<ShardMetrics>,
     /// Of the logs that shards open.
     pub(crate) first_segment: u64,
     /// Held by the schema change that runs.
@@ -91,10 +81,13 @@ impl Engine {
         tokens(shard, self.options.shards)
     }
 
-    /// How far apart a shard's log starts its groups, because the device does not keep up; zero: one after the other.
-    pub fn group_gap(&self, shard: usize) -> Duration {
-        let gap = self.group_gaps.get(shard).and_then(OnceLock::get);
-        gap.map_or(Duration::ZERO, GroupGap::get)
+    /// Events, health, warnings.
+    pub fn reporter(&self) -> &Reporter {
+        &self.reporter
+    }
+
+    pub fn shard_metrics(&self) -> &ShardMetrics {
+        &self.metrics
     }
 
     pub fn options(&self) -> &Options {
@@ -155,11 +148,6 @@ impl Engine {
         &self.mesh
     }
 
-    /// Why writes are refused, and what else has to end; `None` if they are not refused.
-    pub fn failure(&self) -> Option<(String, FailurePolicy)> {
-        self.health.failure()
-    }
-
     pub(crate) fn take_inbox(&self, index: usize) -> Result<Inbox<Shard>> {
         let mut inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
         let inbox = inboxes.get_mut(index).and_then(Option::take);
@@ -189,14 +177,6 @@ impl Engine {
         let mut all: Vec<TableStats> = stores.values().map(stats).collect();
         all.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
         all
-    }
-
-    /// Partitions in a batch.
-    pub fn batch_sizes(&self, kind: BatchKind) -> Summary {
-        let now = self.disk.clock().now();
-        let mut summary = Summary::nothing();
-        self.batches.iter().for_each(|shard| summary.add(shard.of(kind), now));
-        summary
     }
 
     /// One measure of all tables, by keyspace and table.

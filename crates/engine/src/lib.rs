@@ -26,9 +26,11 @@ mod flush;
 mod heat;
 mod index;
 mod memtable;
+mod metrics;
 mod options;
 mod read;
 mod report;
+mod reporter;
 mod schema;
 mod shard;
 mod start;
@@ -57,12 +59,13 @@ pub use halcyon_compaction::UsableSpace;
 pub use halcyon_sstable::Version;
 pub use halcyon_sstable::attached::{Neighbour, Neighbours};
 pub use index::{Candidates, IndexBuild};
+pub use metrics::shards::ShardMetrics;
+pub use metrics::table::{Measure, Summary, TableStats};
 pub use options::{CommitFailurePolicy, DiskFailurePolicy, LatencyTarget, Options};
 pub use read::ReadStream;
 pub use report::set_apart::SetApart;
-pub use report::{
-    Event, FailurePolicy, Measure, SizeEstimate, Summary, TableDetails, TableSizes, TableStats,
-};
+pub use report::{SizeEstimate, TableDetails, TableSizes};
+pub use reporter::{Event, FailurePolicy, Reporter};
 pub use schema::{SchemaLock, Snapshot, SnapshotOptions};
 pub use shard::Shard;
 pub use start::{RecoveryReport, StartProgress};

@@ -23,7 +23,7 @@ use crate::current::Current;
 use crate::engine::{Engine, tokens};
 use crate::flush::pace::Filling;
 use crate::memtable::Slot;
-use crate::report::metrics::{Measure, TableMetrics};
+use crate::metrics::table::{Measure, TableMetrics};
 use crate::store::Store;
 use crate::version::SAMPLE;
 use crate::write::{HeldWrites, Locks, RecordWriter, WriteGate};
@@ -165,9 +165,9 @@ impl Shard {
             let options = engine.options.commitlog.clone();
             let log = CommitLog::open(engine.disk.clone(), options, number, engine.first_segment);
             let log = log.await?;
-            if let (Some(known), Some(gap)) = (engine.group_gaps.get(index), log.group_gap()) {
+            if let (Some(metrics), Some(gap)) = (engine.metrics.of(index), log.group_gap()) {
                 // A shard is opened once.
-                let _ = known.set(gap);
+                let _ = metrics.group_gap.set(gap);
             }
             let caches = ReadCaches::new(cache_sizes(&engine), engine.positions.clone());
             let rows = engine.options.row_cache_size / engine.shard_count() as u64;
@@ -246,8 +246,8 @@ impl Shard {
     }
 
     pub fn observe_batch(&self, kind: BatchKind, partitions: usize) {
-        if let Some(batches) = self.engine.batches.get(self.index) {
-            batches.of(kind).record(partitions as u64, self.now());
+        if let Some(metrics) = self.engine.metrics.of(self.index) {
+            metrics.batches.of(kind).record(partitions as u64, self.now());
         }
     }
 
@@ -274,8 +274,8 @@ impl Shard {
 
     /// How long a client waited for a read of single partitions.
     pub fn note_read(&self, took: Duration) {
-        if let Some(reads) = self.engine.reads.get(self.index) {
-            reads.record(nanos(took));
+        if let Some(metrics) = self.engine.metrics.of(self.index) {
+            metrics.reads.record(nanos(took));
         }
     }
 

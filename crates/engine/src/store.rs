@@ -20,7 +20,7 @@ use crate::compact::{Backoff, Claims, DebtCache};
 use crate::current::Common;
 use crate::definition::Definition;
 use crate::heat::Heat;
-use crate::report::metrics::TableMetrics;
+use crate::metrics::table::TableMetrics;
 use crate::report::set_apart::SetApart;
 use crate::version::Version;
 use crate::{Error, Options, Result};

@@ -442,7 +442,7 @@ async fn until_stopped(
         let mut told = false;
         loop {
             tell_news(engine, log);
-            if let Some((why, policy)) = engine.failure().filter(|_| !told) {
+            if let Some((why, policy)) = engine.reporter().failure().filter(|_| !told) {
                 told = true;
                 log.warning(format_args!("the engine has stopped: {why}"));
                 match policy {
@@ -462,7 +462,7 @@ async fn until_stopped(
 }
 
 fn tell_news(engine: &Engine, log: &Log) {
-    for Event { is_warning, text } in engine.take_events() {
+    for Event { is_warning, text } in engine.reporter().take_events() {
         if is_warning {
             log.warning(format_args!("{text}"));
         } else {

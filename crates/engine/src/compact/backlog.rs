@@ -148,7 +148,7 @@ impl Engine {
         self.compactions.pace.set_pressure(pressure);
         if pressure.urgent != before {
             hurry_idle_threads(pressure.urgent);
-            self.report(Event::info(if pressure.urgent {
+            self.reporter.report(Event::info(if pressure.urgent {
                 format!(
                     "compaction is behind: reads may meet {worst} SSTables too many; it goes at full speed and priority until that is \
                      less than {URGENT}, whatever compaction_latency_target says"
@@ -165,12 +165,12 @@ impl Engine {
         let before = store.write_wait_us.swap(micros, Relaxed);
         let table = store.table().full_name();
         if before == 0 && micros > 0 {
-            self.report(Event::warning(format!(
+            self.reporter.report(Event::warning(format!(
                 "writes to {table} are slowed, for reads of it may meet {excess} SSTables too many; raise concurrent_compactors or \
                  compaction_throughput, or write less"
             )));
         } else if before > 0 && micros == 0 {
-            self.report(Event::info(format!("writes to {table} are not slowed any more")));
+            self.reporter.report(Event::info(format!("writes to {table} are not slowed any more")));
         }
     }
 }

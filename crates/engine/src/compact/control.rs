@@ -40,7 +40,7 @@ impl Engine {
         let engine = Arc::downgrade(self);
         let began = self.disk.clock().now();
         let clock = self.disk.clock().clone();
-        let processors = self.processors_at(began);
+        let processors = Seen::at(&self.disk, began);
         let body = move || control(engine, woken, clock, began, processors);
         let runtime = self.disk.runtime();
         let thread = runtime.spawn_thread("compaction-control", ThreadPriority::Normal, body);
@@ -132,7 +132,7 @@ impl Looks {
             panic_point("the control of compactions");
             engine.look_at_backlog();
             engine.share_memory();
-            engine.look_at_processors(now, &mut self.processors);
+            self.processors.look(&engine.disk, now, &engine.reporter);
             let ends = now >= self.generation;
             if ends {
                 self.generation = now + GENERATION;

@@ -137,9 +137,9 @@ impl Engine {
             DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore => false,
         };
         if stops {
-            self.disk_failed(format!("writes are refused since a {text}"));
+            self.reporter.disk_failed(format!("writes are refused since a {text}"));
         }
-        self.report(Event::warning(text));
+        self.reporter.report(Event::warning(text));
     }
 }
 

@@ -120,11 +120,11 @@ impl Engine {
         let now = self.disk.clock().now();
         let took = now.saturating_since(running.began);
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        self.report(Event::info(line(running, outcome, millis)));
+        self.reporter.report(Event::info(line(running, outcome, millis)));
         if outcome.duplicate_rows > 0 {
             let (keyspace, table, rows) =
                 (&running.keyspace, &running.table, outcome.duplicate_rows);
-            self.report(Event::warning(format!(
+            self.reporter.report(Event::warning(format!(
                 "{keyspace}.{table}: {rows} rows that an SSTable had twice were merged"
             )));
         }

@@ -229,7 +229,7 @@ impl Engine {
         let pace = &self.compactions.pace;
         pace.look(is_working, || Seen {
             at: now,
-            reads: self.read_latency(),
+            reads: self.metrics.read_latency(),
             at_device: self.disk.histogram(Purpose::UserRead),
             taken: pace.limiter.taken(),
             withheld: self.withheld(),
@@ -239,12 +239,6 @@ impl Engine {
     /// Of each processor, in the mean.
     fn withheld(&self) -> Duration {
         let cores = self.disk.runtime().core_count();
-        self.processors_withheld() / u32::try_from(cores).unwrap_or(u32::MAX)
-    }
-
-    fn read_latency(&self) -> LatencyCounts {
-        let mut all = LatencyCounts::default();
-        self.reads.iter().for_each(|shard| all.add(&shard.counts()));
-        all
+        self.disk.runtime().processors_withheld() / u32::try_from(cores).unwrap_or(u32::MAX)
     }
 }

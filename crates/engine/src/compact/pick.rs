@@ -105,7 +105,7 @@ impl Engine {
     /// Runs the next task of a table's strategy. Another thread may run another task of the table at the same time.
     pub(super) async fn look_at(&self, store: &Arc<Store>) {
         let backing_off = store.backoff.is_active(self.disk.clock().now());
-        if backing_off || self.health.check().is_err() {
+        if backing_off || self.reporter.check().is_err() {
             return;
         }
         let (claim, choice) = match self.claim_next(store) {

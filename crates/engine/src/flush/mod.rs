@@ -56,7 +56,7 @@ impl Shard {
                 )));
             }
             self.space.notified().await;
-            self.engine().health.check()?;
+            self.engine().reporter.check()?;
         }
         Ok(())
     }
@@ -153,7 +153,7 @@ impl Shard {
             table.failed.replace(outcome.err().map(|e| e.to_string()));
             table.flushed.notify_all();
             shard.space.notify_all();
-            if failed && shard.engine().failure().is_none() {
+            if failed && shard.engine().reporter.failure().is_none() {
                 shard.engine().disk.clock().sleep(RETRY).await;
                 shard.flush_frozen(&table);
             }
@@ -165,7 +165,7 @@ impl Shard {
         loop {
             let oldest = table.frozen.borrow().first().cloned();
             let Some((slot, position)) = oldest else { return Ok(()) };
-            self.engine().health.check_whole()?;
+            self.engine().reporter.check_whole()?;
             let memtable = slot.seal().await;
             self.sync_records(&memtable).await;
             let (engine, store) = (self.engine().clone(), table.store.clone());
@@ -244,13 +244,13 @@ impl Engine {
             DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore
         );
         let again = || format!("a flush of {table} failed ({error}); it is tried again");
-        if self.health.check_whole().is_err() {
+        if self.reporter.check_whole().is_err() {
             return;
         }
         if let Some(key) = error.spares_device() {
-            return self.warn_once(key, again());
+            return self.reporter.warn_once(key, again());
         }
-        self.disk_failed(match tolerant {
+        self.reporter.disk_failed(match tolerant {
             true => again(),
             false => format!(
                 "writes are refused since a flush of {table} failed ({error}); nothing acknowledged is lost, the commit log has \

@@ -110,7 +110,7 @@ impl Engine {
         let stopped = matches!(error, Error::Compaction(halcyon_compaction::Error::Cancelled));
         if !stopped && !self.compactions.is_stopped() {
             let table = store.table().full_name();
-            self.warn_once(
+            self.reporter.warn_once(
                 "index build",
                 format!("an index of {table} could not be built: {error}"),
             );
@@ -127,7 +127,7 @@ impl Engine {
     ) {
         live.close_index(&index.name);
         let text = format!("an index is built again, because its file is damaged: {error}");
-        self.warn_once("damaged index", text);
+        self.reporter.warn_once("damaged index", text);
         self.look_at_indexes(store);
     }
 

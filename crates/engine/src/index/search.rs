@@ -105,7 +105,7 @@ impl Shard {
         let own = PlaceRange { start: Place::before_token(first), end: Place::after_token(last) };
         let range = range.cut_to(own);
         let found = self.find(&table, searches, range, limit.max(1)).await;
-        found.inspect_err(|error| self.engine().read_failed(error))
+        found.inspect_err(|error| self.engine().reporter.read_failed(error))
     }
 
     async fn find(

@@ -27,7 +27,7 @@ use halcyon_stream::{
 use crate::columns::ColumnMap;
 use crate::current::Current;
 use crate::memtable::{Memtable, MemtableStream, Partition, RingBound, Slot};
-use crate::report::metrics::TableMetrics;
+use crate::metrics::table::TableMetrics;
 use crate::shard::{Shard, ShardTable};
 use crate::version::LiveSSTable;
 use crate::{Error, RangeBound, Read, ReadTarget, Result, TokenRange};
@@ -121,7 +121,7 @@ struct Plan<'a> {
 impl Shard {
     pub async fn read(&self, read: Read) -> Result<ReadStream> {
         let opened = self.open_stream(read).await;
-        opened.inspect_err(|error| self.engine().read_failed(error))
+        opened.inspect_err(|error| self.engine().reporter.read_failed(error))
     }
 
     async fn open_stream(&self, read: Read) -> Result<ReadStream> {
@@ -352,7 +352,7 @@ impl ReadStream {
     async fn advance_inner(&mut self) -> Result<bool> {
         let advanced = self.inner.advance().await;
         if let (Err(error), Some(shard)) = (&advanced, &self.shard) {
-            shard.engine().read_failed(error);
+            shard.engine().reporter.read_failed(error);
         }
         if let (Ok(true), Some(validator)) = (&advanced, &mut self.validator)
             && let Err(violation) = validator.check(self.inner.fragment())

@@ -1,16 +1,10 @@
-//! Reports to the server: counters, distributions, failures, events.
+//! What the server shows of all tables and of the machine, read from metrics, SSTables and memtables when it is asked for.
 
-pub(crate) mod events;
-pub(crate) mod health;
-pub(crate) mod metrics;
 pub(crate) mod processors;
 pub(crate) mod set_apart;
 mod sizes;
 mod source;
 mod tables;
 
-pub use events::Event;
-pub use health::FailurePolicy;
-pub use metrics::{Measure, Summary, TableStats};
 pub use sizes::{SizeEstimate, TableSizes};
 pub use tables::TableDetails;

@@ -6,41 +6,37 @@
 
 use std::time::Duration;
 
+use halcyon_io::Disk;
 use halcyon_io::clock::Instant;
 
-use crate::engine::Engine;
+use crate::reporter::Reporter;
 
 const WINDOW: Duration = Duration::from_secs(60);
 /// A fiftieth of all processors: requests at the 99th percentile notice that.
 const MUCH: f64 = 0.02;
 
-/// What had been withheld at some moment.
+/// What had been withheld at the last look.
 pub(crate) struct Seen {
     at: Instant,
     withheld: Duration,
 }
 
-impl Engine {
-    /// As `halcyon_io::resources::processors_withheld`.
-    pub fn processors_withheld(&self) -> Duration {
-        self.disk.runtime().processors_withheld()
+impl Seen {
+    pub(crate) fn at(disk: &Disk, at: Instant) -> Seen {
+        Seen { at, withheld: disk.runtime().processors_withheld() }
     }
 
-    pub(crate) fn processors_at(&self, at: Instant) -> Seen {
-        Seen { at, withheld: self.processors_withheld() }
-    }
-
-    /// Warns if much was withheld since then; to be called often.
-    pub(crate) fn look_at_processors(&self, now: Instant, before: &mut Seen) {
-        let elapsed = now - before.at;
+    /// Warns if much was withheld since the last look; to be called often.
+    pub(crate) fn look(&mut self, disk: &Disk, now: Instant, reporter: &Reporter) {
+        let elapsed = now - self.at;
         if elapsed < WINDOW {
             return;
         }
-        let seen = self.processors_at(now);
-        let withheld = seen.withheld.saturating_sub(before.withheld);
-        *before = seen;
-        if let Some(text) = warning(withheld, elapsed, self.disk.runtime().core_count()) {
-            self.warn_once("processors", text);
+        let seen = Seen::at(disk, now);
+        let withheld = seen.withheld.saturating_sub(self.withheld);
+        *self = seen;
+        if let Some(text) = warning(withheld, elapsed, disk.runtime().core_count()) {
+            reporter.warn_once("processors", text);
         }
     }
 }

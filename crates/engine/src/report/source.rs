@@ -2,8 +2,8 @@
 
 use halcyon_metrics::{Labels, Metric, Sample, Source, Value};
 
-use super::metrics::{BATCH_KINDS, DECLARED, Measure};
 use crate::engine::Engine;
+use crate::metrics::table::{BATCH_KINDS, DECLARED, Measure};
 
 impl Source for Engine {
     fn declared(&self) -> &'static [Metric] {
@@ -20,7 +20,8 @@ impl Source for Engine {
         self.table_stats().iter().for_each(|stats| stats.walk(show));
         let of_batches = DECLARED[DECLARED.len() - BATCH_KINDS.len()..].iter();
         for (metric, kind) in of_batches.zip(BATCH_KINDS) {
-            let (sizes, labels) = (self.batch_sizes(kind), Labels::default());
+            let now = self.disk.clock().now();
+            let (sizes, labels) = (self.metrics.batch_sizes(kind, now), Labels::default());
             show(Sample { metric, labels, value: Value::Distribution(&sizes) });
         }
     }

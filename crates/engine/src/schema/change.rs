@@ -67,7 +67,7 @@ impl Engine {
             let made = self.make_current(to, Changes { altered, created, gone }).await;
             if matches!(made, Err(Error::Gone(_))) {
                 // The rows are durable: the next start has the new schema.
-                self.broken("the schema");
+                self.reporter.broken("the schema");
             }
             made
         })
@@ -75,7 +75,7 @@ impl Engine {
 
     /// What follows the rows of a schema change.
     async fn make_current(self: &Arc<Self>, to: Arc<Catalog>, changes: Changes) -> Result<()> {
-        let _changing = self.changing("the schema");
+        let _changing = self.reporter.changing("the schema");
         panic_point("a schema change");
         let Changes { altered, created, gone } = changes;
         for (store, definition) in altered {
@@ -216,13 +216,13 @@ impl Engine {
         mut added: Vec<Arc<LiveSSTable>>,
         edit: impl FnOnce(Vec<Arc<LiveSSTable>>) -> Edit,
     ) {
-        let _changing = self.changing("the list of a table's SSTables");
+        let _changing = self.reporter.changing("the list of a table's SSTables");
         panic_point("an edit of the live set");
         loop {
             let definition = store.definition.load_full();
             let matched = self.match_schema(&definition.schema, &mut added).await;
             if let Err(e) = &matched {
-                self.read_failed(e);
+                self.reporter.read_failed(e);
             }
             let _admission = store.lock_admission();
             if matched.is_err() || Arc::ptr_eq(&definition, &store.definition.load_full()) {

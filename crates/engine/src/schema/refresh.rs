@@ -29,7 +29,7 @@ impl Engine {
         table: TableId,
     ) -> LocalBoxFuture<'_, Result<usize>> {
         Box::pin(async move {
-            self.health.check()?;
+            self.reporter.check()?;
             let store = self.store_of(table)?;
             let compacting = self.stop_compactions(&store).await;
             let found = self.new_sstables(&store).await?;

@@ -11,7 +11,7 @@ use halcyon_io::{Gone, ThreadPriority, contained, panic_point};
 
 use super::next_expiry::{NEVER, UNKNOWN};
 use crate::engine::Engine;
-use crate::report::Event;
+use crate::reporter::Event;
 use crate::start::directories::table_folders;
 use crate::{Error, Result};
 
@@ -26,7 +26,9 @@ impl Engine {
         let body = move || async move {
             let removed = contained(engine.remove_expired_snapshots(now_ms)).await;
             let next = removed.unwrap_or(Err(Error::Gone(Gone))).unwrap_or_else(|e| {
-                engine.report(Event::warning(format!("expired snapshots are not removed: {e}")));
+                engine
+                    .reporter
+                    .report(Event::warning(format!("expired snapshots are not removed: {e}")));
                 UNKNOWN
             });
             engine.snapshot_expiry.add(next);
@@ -59,7 +61,7 @@ impl Engine {
                         Event::warning(format!("the snapshot {what} has expired, but remains: {e}"))
                     }
                 };
-                self.report(event);
+                self.reporter.report(event);
             }
         }
         Ok(next)

@@ -26,7 +26,7 @@ impl Engine {
     /// Removes all data of a table on all shards, and records the time (`system.local.truncated_at`).
     pub fn truncate(&self, table: TableId) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            self.health.check()?;
+            self.reporter.check()?;
             let store = self.stores.load().get(&table).cloned();
             let store =
                 store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
@@ -165,7 +165,7 @@ impl Shard {
     /// Drops the table's memtable, and suspends its flushes until `release_table`.
     pub(crate) async fn empty_table(&self, id: TableId) -> Result<()> {
         let Some(table) = self.table_by_id(id) else { return Ok(()) };
-        let _changing = self.engine().changing("a table that is emptied");
+        let _changing = self.engine().reporter.changing("a table that is emptied");
         table.held.set(true);
         let append = self.log.append(self.record.borrow_mut().truncated(id), &[id])?;
         let position = append.position;

@@ -16,7 +16,6 @@ use halcyon_commitlog::ReplayReport;
 use halcyon_compaction::{refuse_cassandra, txn_log};
 use halcyon_io::{DirLock, Disk, Mesh, ThreadPriority};
 use halcyon_model::{NO_TIMESTAMP, Partitioner};
-use halcyon_pacing::LatencyHistogram;
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::difference;
 use halcyon_schema::system_tables;
@@ -33,10 +32,9 @@ use crate::definition::Definition;
 use crate::engine::Engine;
 use crate::index::IndexBuilds;
 use crate::memtable::Memtable;
-use crate::report::events::Events;
-use crate::report::health::Health;
-use crate::report::metrics::BatchMetrics;
+use crate::metrics::shards::ShardMetrics;
 use crate::report::set_apart::SetApart;
+use crate::reporter::Reporter;
 use crate::schema::NextExpiry;
 use crate::schema::rows::schema_rows;
 use crate::start::batches;
@@ -188,11 +186,11 @@ impl Engine {
     pub fn settle(&self) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
             self.compactions.stop().await;
-            self.health.check_whole()?;
-            if self.failure().is_none() {
+            self.reporter.check_whole()?;
+            if self.reporter.failure().is_none() {
                 self.forget_built().await?;
             }
-            self.health.drain();
+            self.reporter.drain();
             self.flush(None).await
         })
     }
@@ -528,12 +526,9 @@ impl Opening {
             chunk_share: options.chunk_cache_size.into(),
             carry_room: Budget::of(options.chunk_cache_size / 3 * 2),
             version,
-            health: Health::default(),
+            reporter: Reporter::new(disk.clock().clone(), &options),
             host_id: OnceLock::new(),
-            batches: (0..options.shards).map(|_| BatchMetrics::default()).collect(),
-            events: Events::default(),
-            group_gaps: (0..options.shards).map(|_| OnceLock::new()).collect(),
-            reads: (0..options.shards).map(|_| LatencyHistogram::default()).collect(),
+            metrics: Arc::new(ShardMetrics::new(options.shards)),
             first_segment,
             changing: futures_util::lock::Mutex::default(),
             times: WriteTimes::default(),

@@ -101,7 +101,8 @@ fn two_at_a_time() {
         .await;
         assert_eq!(most, 2);
         assert!(sstables(&node) <= 2);
-        let text: Vec<String> = node.engine.take_events().into_iter().map(|n| n.text).collect();
+        let text: Vec<String> =
+            node.engine.reporter.take_events().into_iter().map(|n| n.text).collect();
         assert_eq!(
             text.iter().filter(|line| line.contains("ks.t: 2 sstables to")).count()
                 + sstables(&node),
@@ -130,7 +131,7 @@ fn power_loss_while_two_compact() {
         let left = sstables(&node);
         eprintln!(
             "{:?} {:?}",
-            node.engine.take_events(),
+            node.engine.reporter.take_events(),
             user_table(&node).schema.options.compaction
         );
         node.engine.drain().await?;
@@ -180,7 +181,7 @@ fn a_failure_is_told_and_tried_again() {
         {
             assert!(told[0].contains(part), "{part}: {told:?}");
         }
-        assert_eq!((sstables(&node), node.engine.failure()), (4, None));
+        assert_eq!((sstables(&node), node.engine.reporter.failure()), (4, None));
         minute(&node).await;
         assert_eq!(sstables(&node), 4);
         sim.clock().advance(std::time::Duration::from_secs(121));
@@ -218,7 +219,7 @@ fn a_corrupt_input() {
             let corrupt: Vec<_> = told.iter().filter(|text| text.contains("is corrupt")).collect();
             assert_eq!(corrupt.len(), 1, "{told:?}");
             assert!(corrupt[0].contains("it is left out of compactions until then"), "{told:?}");
-            assert_eq!(node.engine.failure().is_some(), stops);
+            assert_eq!(node.engine.reporter.failure().is_some(), stops);
             if !stops {
                 // The two small ones are one; the corrupt one and its neighbour stay.
                 assert_eq!(sstables(&node), 3);
@@ -261,7 +262,8 @@ fn expired_sstables_are_dropped() {
             minute(&node).await;
             assert_eq!(sstables(&node), left, "after {pass} s");
         }
-        let merged = node.engine.take_events().into_iter().any(|n| n.text.contains("Compacted"));
+        let merged =
+            node.engine.reporter.take_events().into_iter().any(|n| n.text.contains("Compacted"));
         assert!(!merged);
         node.engine.drain().await.expect("drained");
         let left = sim.files().into_iter().filter(|p| p.to_string_lossy().contains("/ks/t-"));

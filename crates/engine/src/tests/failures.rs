@@ -40,7 +40,7 @@ fn a_commit_log_without_room() {
         };
         assert!(refused.to_string().starts_with("the commit log cannot grow"), "{refused}");
         assert!(node.shard.apply(vec![insert(&table, 1, c, c, 10)]).await.is_err());
-        assert!(node.engine.failure().is_none());
+        assert!(node.engine.reporter.failure().is_none());
         assert_eq!(warnings(&node).len(), 1);
         assert_eq!(contents(&node, &table).await.len(), c as usize);
         breaker.set_capacity(None);
@@ -92,7 +92,11 @@ fn a_commit_log_that_fails() {
             breaker.fail_on(rule("commitlog", Fault::DeviceError));
             assert!(node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.is_err());
             assert!(node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.is_err());
-            assert_eq!(node.engine.failure().map(|(_, policy)| policy), expected, "{policy:?}");
+            assert_eq!(
+                node.engine.reporter.failure().map(|(_, policy)| policy),
+                expected,
+                "{policy:?}"
+            );
             assert_eq!(warnings(&node).len(), usize::from(expected.is_none()));
             assert_eq!(contents(&node, &table).await.len(), 10);
         });
@@ -149,7 +153,11 @@ fn a_flush_without_room() {
             // It fails three times; where it is tried again, a minute is enough for that.
             breaker.fail_on(FaultRule { times: 3, ..rule("/ks/", Fault::NoSpace) });
             let first = node.engine.flush(Some(table.id)).await;
-            assert_eq!(node.engine.failure().map(|(_, policy)| policy), expected, "{policy:?}");
+            assert_eq!(
+                node.engine.reporter.failure().map(|(_, policy)| policy),
+                expected,
+                "{policy:?}"
+            );
             assert_eq!(contents(&node, &table).await.len(), 10);
             if expected.is_some() {
                 assert!(first.is_err());
@@ -252,7 +260,7 @@ fn reads_that_fail() {
             };
             let failed = failed.await;
             assert!(failed.is_err(), "{policy:?}");
-            let found = node.engine.failure().map(|(_, policy)| policy);
+            let found = node.engine.reporter.failure().map(|(_, policy)| policy);
             assert_eq!(found, expected, "{policy:?}, damaged {damaged}: {failed:?}");
             assert_eq!(warnings(&node).len(), usize::from(expected.is_none()));
         });
@@ -340,7 +348,7 @@ fn a_flush_of_a_name_too_long() {
         let (node, table) = with_rows(disk, |_| ()).await;
         breaker.fail_on(FaultRule { times: 1, ..rule("/ks/", Fault::NameTooLong) });
         node.engine.flush(Some(table.id)).await.expect_err("the name is too long");
-        assert_eq!(node.engine.failure(), None);
+        assert_eq!(node.engine.reporter.failure(), None);
         let notes = warnings(&node);
         assert!(notes.len() == 1 && notes[0].contains("not about its device"), "{notes:?}");
         node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.expect("writes resume");

@@ -239,7 +239,7 @@ impl Matrix {
             disk.clock().sleep(Duration::from_secs(60)).await;
             let so_far = shared.borrow().clone();
             check(&node, &so_far, &when).await;
-            if node.engine.failure().is_none() {
+            if node.engine.reporter.failure().is_none() {
                 cell.goes_on_by_itself(&node, &shared, &when).await;
             }
             Ok::<(), String>(())
@@ -311,7 +311,7 @@ impl Cell {
 
     /// What the failure policies say: those that ignore stop nothing, a lack of descriptors is not a failure.
     fn check_policy(&self, node: &Node, struck: bool, when: &str) {
-        let failure = node.engine.failure();
+        let failure = node.engine.reporter.failure();
         if self.goes_on || self.fault == Fault::NoDescriptors || !struck {
             assert!(failure.is_none(), "{when}: {failure:?}");
         }
@@ -437,7 +437,7 @@ fn a_slow_device_and_a_clock_that_steps() {
             })
             .detach();
             let node = second_life(disk, shared.clone(), false).await.expect("starts");
-            assert!(node.engine.failure().is_none() && warnings(&node).is_empty());
+            assert!(node.engine.reporter.failure().is_none() && warnings(&node).is_empty());
             let known = shared.borrow().clone();
             assert!(known.truncated && known.created && known.acknowledged.len() == 77);
             check(&node, &known, "disturbed").await;

@@ -296,7 +296,7 @@ async fn contents(node: &Node, table: &Arc<Table>) -> BTreeMap<(i32, i32), i32> 
 }
 
 fn warnings(node: &Node) -> Vec<String> {
-    let news = node.engine.take_events().into_iter().filter(|news| news.is_warning);
+    let news = node.engine.reporter.take_events().into_iter().filter(|news| news.is_warning);
     news.map(|news| news.text).collect()
 }
 
@@ -586,7 +586,7 @@ fn a_full_disk() {
         }
         breaker.set_capacity(1);
         assert!(node.engine.flush(Some(table.id)).await.is_err());
-        let (why, policy) = node.engine.failure().expect("stopped");
+        let (why, policy) = node.engine.reporter.failure().expect("stopped");
         assert_eq!(policy, crate::FailurePolicy::Stop);
         assert!(why.contains("no space left") && why.contains("ks.t"), "{why}");
         let refused = node.shard.apply(vec![insert(&table, 1, 1, 1, 20)]).await;

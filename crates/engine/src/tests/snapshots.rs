@@ -51,7 +51,12 @@ fn expired_ones_are_removed() {
         assert_eq!(snapshots(&node).await, [b.clone(), c]);
         wait(&node, 600).await;
         assert_eq!(snapshots(&node).await, [b]);
-        let told = node.engine.take_events().into_iter().filter(|e| e.text.contains("has expired"));
+        let told = node
+            .engine
+            .reporter
+            .take_events()
+            .into_iter()
+            .filter(|e| e.text.contains("has expired"));
         assert_eq!(told.count(), 2);
     });
 }

@@ -19,7 +19,7 @@ use super::large::{self, Turns};
 use super::spanning::Parts;
 use crate::current::Current;
 use crate::memtable::Pin;
-use crate::report::metrics::Measure;
+use crate::metrics::table::Measure;
 use crate::shard::{Shard, ShardTable};
 use crate::{Error, Result};
 
@@ -36,7 +36,7 @@ impl Shard {
     /// Applies mutations of partitions that this shard owns, all of them or none after a crash; returns when they are
     /// durable (as `commitlog_sync` promises) and visible.
     pub async fn apply(&self, mutations: Vec<Mutation>) -> Result<()> {
-        self.engine().health.check()?;
+        self.engine().reporter.check()?;
         self.wait_for_space().await?;
         self.wait_for_compaction(&mutations).await;
         let (mut mutations, mut record) = (mutations, None);
@@ -92,7 +92,7 @@ impl Shard {
         pinned: Vec<Pinned>,
         hold: Option<&Hold>,
     ) -> Result<()> {
-        let _changing = self.engine().changing("memtables");
+        let _changing = self.engine().reporter.changing("memtables");
         let mut turns = Turns::default();
         let mut began = self.now();
         let mut pinned = pinned.into_iter().peekable();
@@ -151,9 +151,15 @@ impl Shard {
     /// Applies the policy to a failed log; a log that lacks space continues once there is some.
     pub(super) fn log_failed(&self, error: halcyon_commitlog::Error) -> Error {
         match error {
-            halcyon_commitlog::Error::Failed(_) => self.engine().log_failed(error.to_string()),
-            halcyon_commitlog::Error::Broken => self.engine().broken("the commit log's positions"),
-            halcyon_commitlog::Error::NoSpace(_) => self.engine().log_is_full(error.to_string()),
+            halcyon_commitlog::Error::Failed(_) => {
+                self.engine().reporter.log_failed(error.to_string())
+            }
+            halcyon_commitlog::Error::Broken => {
+                self.engine().reporter.broken("the commit log's positions")
+            }
+            halcyon_commitlog::Error::NoSpace(_) => {
+                self.engine().reporter.log_is_full(error.to_string())
+            }
             _ => {}
         }
         error.into()

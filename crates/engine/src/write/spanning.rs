@@ -38,7 +38,7 @@ impl Shard {
     /// Applies mutations of several shards' partitions; as [`Shard::apply`] otherwise.
     pub fn apply_spanning(&self, parts: Parts) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            self.engine().health.check()?;
+            self.engine().reporter.check()?;
             self.wait_for_space().await?;
             for (_, part) in &parts {
                 self.wait_for_compaction(part).await;

@@ -42,7 +42,7 @@ pub(crate) fn build(shard: &Rc<Shard>, view: TableId) {
             let text = format!(
                 "a materialized view could not be built, sleeping 5 minutes before restarting: {error}"
             );
-            shard.engine().warn_once("view build", text);
+            shard.engine().reporter().warn_once("view build", text);
             drop(shard);
             clock::sleep(PAUSE).await;
         }

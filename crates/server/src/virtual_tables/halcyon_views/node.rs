@@ -23,7 +23,7 @@ const CQL: &str = "CREATE TABLE halcyon_views.node (
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let load: u64 = node.engine.table_stats().iter().map(|table| table.disk_space).sum();
-    let mode = if node.engine.failure().is_some() { "DRAINED" } else { "NORMAL" };
+    let mode = if node.engine.reporter().failure().is_some() { "DRAINED" } else { "NORMAL" };
     let mut rows = rows.with([
         "name",
         "load",
@@ -42,7 +42,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         resources::resident_memory().into(),
         resources::available_memory().into(),
         mode.into(),
-        micros(node.engine.processors_withheld()).into(),
+        micros(node.engine.disk().runtime().processors_withheld()).into(),
         node.shared.trace_probability.get().into(),
         (now() - node.shared.began).as_secs().into(),
     ]);

@@ -36,7 +36,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
             metrics.requests.get().into(),
             metrics.in_flight.get().into(),
             metrics.protocol_errors.get().into(),
-            micros(node.engine.group_gap(index)).into(),
+            micros(node.engine.shard_metrics().group_gap(index)).into(),
         ]);
     }
 }

@@ -1,3 +1,4 @@
+use halcyon_io::clock::now;
 use halcyon_model::request::BatchKind;
 
 use crate::virtual_tables::rows::Rows;
@@ -21,7 +22,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         ("partitions_per_logged_batch", BatchKind::Logged),
         ("partitions_per_unlogged_batch", BatchKind::Unlogged),
     ] {
-        let sizes = node.engine.batch_sizes(kind);
+        let sizes = node.engine.shard_metrics().batch_sizes(kind, now());
         rows.push([
             name.into(),
             sizes.max().into(),

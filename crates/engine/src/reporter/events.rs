@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use halcyon_io::clock::Instant;
 
-use crate::engine::Engine;
-
 /// Events beyond this are dropped: the server takes them every second, so more means that it has stopped.
 const QUEUED_MAX: usize = 1000;
 /// A repeated warning is reported once in this time.
@@ -31,7 +29,7 @@ impl Event {
 }
 
 #[derive(Default)]
-pub(crate) struct Events(Mutex<Queue>);
+pub(super) struct Events(Mutex<Queue>);
 
 #[derive(Default)]
 struct Queue {
@@ -41,6 +39,25 @@ struct Queue {
 }
 
 impl Events {
+    pub(super) fn push(&self, event: Event) {
+        self.lock().push(event);
+    }
+
+    /// Queues a warning unless one of the same kind was queued during the last minute.
+    pub(super) fn warn_once(&self, kind: &'static str, text: String, now: Instant) {
+        let mut state = self.lock();
+        let last = state.last.get(kind);
+        if last.is_none_or(|last| now.saturating_since(*last) > REPEAT_AFTER) {
+            state.last.insert(kind, now);
+            state.push(Event::warning(text));
+        }
+    }
+
+    /// Those since the last call, oldest first.
+    pub(super) fn take(&self) -> Vec<Event> {
+        self.lock().queue.drain(..).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,27 +68,5 @@ impl Queue {
         if self.queue.len() < QUEUED_MAX {
             self.queue.push_back(event);
         }
-    }
-}
-
-impl Engine {
-    pub(crate) fn report(&self, event: Event) {
-        self.events.lock().push(event);
-    }
-
-    /// Reports a warning unless one of the same kind was reported during the last minute.
-    pub fn warn_once(&self, kind: &'static str, text: String) {
-        let now = self.disk.clock().now();
-        let mut state = self.events.lock();
-        let last = state.last.get(kind);
-        if last.is_none_or(|last| now.saturating_since(*last) > REPEAT_AFTER) {
-            state.last.insert(kind, now);
-            state.push(Event::warning(text));
-        }
-    }
-
-    /// The events since the last call, oldest first.
-    pub fn take_events(&self) -> Vec<Event> {
-        self.events.lock().queue.drain(..).collect()
     }
 }

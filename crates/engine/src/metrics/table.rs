@@ -62,7 +62,7 @@ const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Metric {
 }
 
 /// In the order of [`Measure::ALL`], of [`TableStats::values`] and of [`BATCH_KINDS`].
-pub(super) const DECLARED: [Metric; MEASURES + VALUES + BATCH_KINDS.len()] = [
+pub(crate) const DECLARED: [Metric; MEASURES + VALUES + BATCH_KINDS.len()] = [
     time("ReadLatency", "Reads of one partition on its shard, to the last selected row."),
     time("RangeLatency", "Reads of ranges on one shard."),
     time("WriteLatency", "Mutations applied to the memtable, without the commit log."),
@@ -88,7 +88,7 @@ pub(super) const DECLARED: [Metric; MEASURES + VALUES + BATCH_KINDS.len()] = [
 
 const VALUES: usize = 9;
 
-pub(super) const BATCH_KINDS: [BatchKind; 3] =
+pub(crate) const BATCH_KINDS: [BatchKind; 3] =
     [BatchKind::Logged, BatchKind::Unlogged, BatchKind::Counter];
 
 /// The metrics of one table on one shard. Only that shard writes them, on cache lines of its own, so that shards do not contend.
@@ -193,7 +193,7 @@ impl TableStats {
         ]
     }
 
-    pub(super) fn walk(&self, show: &mut dyn FnMut(Sample<'_>)) {
+    pub(crate) fn walk(&self, show: &mut dyn FnMut(Sample<'_>)) {
         let labels = Labels { keyspace: Some(&self.keyspace), scope: Some(&self.table) };
         for (metric, value) in DECLARED[MEASURES..].iter().zip(self.values()) {
             show(Sample { metric, labels, value: Value::Number(value) });

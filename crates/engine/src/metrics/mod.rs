@@ -1,0 +1,4 @@
+//! What shards and background threads count, on the lowest floor: every file may count, and `report/` reads what is counted.
+
+pub(crate) mod shards;
+pub(crate) mod table;

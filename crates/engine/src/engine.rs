@@ -1,226 +1,111 @@
-//! What all shards share.
+//! The composition of a node's storage: which services there are, and what each of them needs.
+//!
+//! ```text
+//!  Engine                      opens, wires and closes them (`start/`), and has no other work
+//!    Schema                    the schema lock; changes, truncations, SSTables from elsewhere
+//!      Snapshots               hard links, taken, listed, expired
+//!      Indexes                 builds what SSTables lack
+//!      Compactor               picks, pace, backlog, removal
+//!    Shard  (one per core)     memtables, commit log, caches; reads and writes
+//!      Flusher                 the threads that write memtables, and who waits for them
+//!      Tables                  catalog, stores, versions: read by all
+//!        Schedule              what compaction threads are to do: a queue that needs no service
+//!        Memory                what the caches of all shards share
+//!    Reporter                  events, health, warn-once; needs nothing
+//!    Storage                   disk, options, the version that is written: never changed
+//! ```
+//! 1. A service holds what it needs of the lines below it, and nothing above it. So a service can be read with those alone.
+//! 2. What would be an arrow up is data that a lower one keeps: a flush and an edit queue a table in the schedule, and the control thread
+//!    (`control.rs`), which is above all services, has the compactor or the indexes take it from there.
+//! 3. Three files are the exception, and import each other: `shard.rs`, `tables/` and `flush/`. Every shard
+//!    takes the new version after an edit of a table, and a shard has its memtables written by the flusher, which makes such an edit.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwap;
-use halcyon_io::{DirLock, Disk, Inbox, Mesh};
-use halcyon_model::time::MAX_DELETION_TIME;
-use halcyon_schema::catalog::Catalog;
-use halcyon_schema::rows::WriteTime;
-use halcyon_sstable::Version;
-use halcyon_sstable::attached::Segments;
-use halcyon_sstable::format::deletion_time::LEGACY_LATEST;
-use halcyon_sstable::read::Budget;
-use halcyon_stream::TableId;
+use halcyon_io::{Disk, Inbox, Thread};
 
-use crate::background::Background;
-use crate::compact::Compactions;
-use crate::flush::pace::Waits;
-use crate::index::IndexBuilds;
+use crate::caches::SavedCaches;
+use crate::compact::Compactor;
+use crate::flush::Flusher;
+use crate::index::Indexes;
 use crate::metrics::shards::ShardMetrics;
-use crate::metrics::table::{Measure, Summary, TableStats};
 use crate::reporter::Reporter;
-use crate::schema::NextExpiry;
+use crate::schema::Schema;
 use crate::shard::Shard;
-use crate::store::Store;
-use crate::times::WriteTimes;
-use crate::version::Edit;
+use crate::snapshots::Snapshots;
+use crate::tables::Tables;
 use crate::{Error, Options, Result};
 
 pub struct Engine {
-    pub(crate) disk: Disk,
-    pub(crate) options: Options,
-    /// Of the SSTables that are written.
-    pub(crate) version: Version,
-    pub(crate) catalog: ArcSwap<Catalog>,
-    pub(crate) stores: ArcSwap<BTreeMap<TableId, Arc<Store>>>,
-    pub(crate) mesh: Mesh<Shard>,
-    /// Until the shards take them.
-    pub(crate) inboxes: Mutex<Vec<Option<Inbox<Shard>>>>,
-    pub(crate) flushers: Arc<Background>,
-    pub(crate) flush_waits: Arc<Waits>,
-    pub(crate) compactions: Compactions,
-    pub(crate) snapshot_expiry: NextExpiry,
-    pub(crate) indexes: IndexBuilds,
-    /// Of indexes on vectors.
-    pub(crate) segments: Segments,
-    /// Of the positions of partitions, of all shards (`index_summary_capacity`).
-    pub(crate) positions: Arc<Budget>,
-    /// Makes them.
-    pub(crate) walkers: Background,
-    /// What the chunk caches of all shards may have.
-    pub(crate) chunk_share: AtomicU64,
-    /// Of what all flushes and compactions carry on its way into the caches.
-    pub(crate) carry_room: Arc<Budget>,
-    pub(crate) reporter: Arc<Reporter>,
-    /// Since it joined its ring.
-    pub(crate) host_id: OnceLock<[u8; 16]>,
+    pub(crate) tables: Arc<Tables>,
+    pub(crate) flusher: Arc<Flusher>,
+    pub(crate) compactor: Arc<Compactor>,
+    pub(crate) indexes: Arc<Indexes>,
+    pub(crate) snapshots: Arc<Snapshots>,
+    pub(crate) schema: Arc<Schema>,
     pub(crate) metrics: Arc<ShardMetrics>,
-    /// Of the logs that shards open.
-    pub(crate) first_segment: u64,
-    /// Held by the schema change that runs.
-    pub(crate) changing: futures_util::lock::Mutex<()>,
-    pub(crate) times: WriteTimes,
-    pub(crate) _locks: Vec<DirLock>,
+    pub(crate) unopened: Unopened,
+    pub(crate) control: Mutex<Option<Thread<()>>>,
 }
 
-impl Engine {
-    pub fn shard_count(&self) -> usize {
-        self.options.shards
-    }
+/// What the shards are opened with.
+pub(crate) struct Unopened {
+    /// Until the shards take them.
+    pub(crate) inboxes: Mutex<Vec<Option<Inbox<Shard>>>>,
+    /// Of the logs that shards open.
+    pub(crate) first_segment: u64,
+}
 
-    /// The shard that owns a token: `((token + 2^63) * shards) >> 64`, as SCYLLA_SHARD drivers compute it.
-    pub fn owner(&self, token: i64) -> usize {
-        owner(token, self.options.shards)
-    }
-
-    /// First and last token of a shard.
-    pub fn tokens(&self, shard: usize) -> (i64, i64) {
-        tokens(shard, self.options.shards)
-    }
-
-    /// Events, health, warnings.
-    pub fn reporter(&self) -> &Reporter {
-        &self.reporter
-    }
-
-    pub fn shard_metrics(&self) -> &ShardMetrics {
-        &self.metrics
-    }
-
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// The last second at which something can expire, by the version that is written (`Cell.getVersionedMaxDeletiontionTime`).
-    pub fn latest_expiration(&self) -> u32 {
-        if self.version.has_uint_deletion_time() { MAX_DELETION_TIME } else { LEGACY_LATEST }
-    }
-
-    pub fn disk(&self) -> &Disk {
-        &self.disk
-    }
-
-    /// The time for one write of the node's own accord, later than all before.
-    pub fn write_time(&self) -> WriteTime {
-        self.times.of(self.disk.clock())
-    }
-
-    pub fn catalog(&self) -> Arc<Catalog> {
-        self.catalog.load_full()
-    }
-
-    /// A look at the catalog that writes nothing other shards read: for what every request does.
-    pub fn with_catalog<R>(&self, look: impl FnOnce(&Catalog) -> R) -> R {
-        look(&self.catalog.load())
-    }
-
-    /// The node's identity, whatever clients have since written into `system.local`; `None` before [`Engine::join`].
-    pub fn host_id(&self) -> Option<[u8; 16]> {
-        self.host_id.get().copied()
-    }
-
-    pub fn schema_version(&self) -> [u8; 16] {
-        self.with_catalog(|catalog| catalog.version)
-    }
-
-    /// Applies an edit to a table's live set, and has each shard take the new version: one without requests would keep the files of what
-    /// the edit has removed.
-    pub(crate) fn edit(&self, store: &Store, edit: &Edit) {
-        edit.apply(&store.version);
-        if edit.gone.is_empty() && edit.reopened.is_empty() {
-            return;
-        }
-        let id = store.id;
-        for index in 0..self.shard_count() {
-            self.mesh().post(index, move |shard| {
-                if let Some(table) = shard.table_by_id(id) {
-                    table.current();
-                }
-            });
-        }
-    }
-
-    /// Jobs for other shards.
-    pub fn mesh(&self) -> &Mesh<Shard> {
-        &self.mesh
-    }
-
+impl Unopened {
     pub(crate) fn take_inbox(&self, index: usize) -> Result<Inbox<Shard>> {
         let mut inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
         let inbox = inboxes.get_mut(index).and_then(Option::take);
         inbox.ok_or_else(|| Error::CannotStart(format!("shard {index} is open already")))
     }
+}
 
-    /// Counters of all tables.
-    pub fn table_stats(&self) -> Vec<TableStats> {
-        let stores = self.stores.load();
-        let stats = |store: &Arc<Store>| {
-            let table = store.table();
-            let version = store.version.load();
-            let totals = version.totals();
-            let mut stats = TableStats {
-                keyspace: table.schema.keyspace.clone(),
-                table: table.schema.name.clone(),
-                sstables: version.len(),
-                disk_space: totals.disk_space,
-                max_sstable_size: totals.max_sstable_size,
-                max_partition_size: totals.max_partition_size,
-                max_sstable_duration: totals.max_sstable_duration,
-                ..TableStats::default()
-            };
-            store.metrics.iter().for_each(|shard| stats.add(shard));
-            stats
-        };
-        let mut all: Vec<TableStats> = stores.values().map(stats).collect();
-        all.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
-        all
+impl Engine {
+    pub fn disk(&self) -> &Disk {
+        &self.tables.storage.disk
     }
 
-    /// One measure of all tables, by keyspace and table.
-    pub fn summaries(&self, measure: Measure) -> Vec<(String, String, Summary)> {
-        let now = self.disk.clock().now();
-        let summary = |store: &Arc<Store>| {
-            let mut summary = Summary::nothing();
-            store.metrics.iter().for_each(|shard| shard.add_to(&mut summary, measure, now));
-            let table = store.table();
-            (table.schema.keyspace.clone(), table.schema.name.clone(), summary)
-        };
-        self.stores.load().values().map(summary).collect()
+    pub fn options(&self) -> &Options {
+        &self.tables.storage.options
     }
-}
 
-pub(crate) fn owner(token: i64, shards: usize) -> usize {
-    let from_zero = (token as u64) ^ (1 << 63);
-    ((u128::from(from_zero) * shards as u128) >> 64) as usize
-}
+    pub fn tables(&self) -> &Arc<Tables> {
+        &self.tables
+    }
 
-/// First and last token of a shard.
-pub(crate) fn tokens(index: usize, shards: usize) -> (i64, i64) {
-    let boundary = |index: usize| (((index as u128) << 64).div_ceil(shards as u128)) as u64;
-    let first = boundary(index) ^ (1 << 63);
-    let last = if index + 1 == shards { u64::MAX } else { boundary(index + 1) - 1 } ^ (1 << 63);
-    (first as i64, last as i64)
-}
+    pub fn reporter(&self) -> &Reporter {
+        &self.tables.reporter
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    pub fn flusher(&self) -> &Flusher {
+        &self.flusher
+    }
 
-    /// Proves that the shards' token ranges are what `owner` says, without gaps.
-    #[test]
-    fn tokens_and_owner_agree() {
-        for shards in [1, 2, 3, 7, 16, 48] {
-            let mut next = i64::MIN;
-            for index in 0..shards {
-                let (first, last) = tokens(index, shards);
-                assert_eq!(first, next);
-                assert_eq!((owner(first, shards), owner(last, shards)), (index, index));
-                next = last.wrapping_add(1);
-            }
-            assert_eq!(next, i64::MIN);
-        }
+    pub fn compactor(&self) -> &Compactor {
+        &self.compactor
+    }
+
+    pub fn indexes(&self) -> &Indexes {
+        &self.indexes
+    }
+
+    pub fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
+    }
+
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    pub fn saved_caches(&self) -> SavedCaches<'_> {
+        SavedCaches::of(&self.tables)
+    }
+
+    pub fn shard_metrics(&self) -> &ShardMetrics {
+        &self.metrics
     }
 }

@@ -1,14 +1,14 @@
-//! The tables of a node: one shard's writes, reads and flushes; recovery; the live view.
+//! The tables of a node: one shard's writes, reads and flushes; recovery; the versions of tables.
 //!
 //! ```text
-//!            Engine  (one; Arc): catalog, live views of all tables, options, compaction
+//!            Engine  (one; Arc): the services of all shards, and what they share (`engine.rs`)
 //!     ┌────────┴────────┐
 //!   Shard 0           Shard 1      (one per core; Rc): memtables, commit log, caches of its token range
 //! ```
 //!
 //! 1. `Shard::apply` logs a mutation, then puts it into the memtable, then answers.
 //! 2. `Shard::read` merges memtables and SSTables into one `FragmentStream`.
-//! 3. A full memtable is frozen and flushed as an SSTable; the table's view is swapped; the log is discarded below it.
+//! 3. A full memtable is frozen and flushed as an SSTable; an edit makes the table's next version; the log is discarded below it.
 #![forbid(unsafe_code)]
 #![deny(clippy::expect_used)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -18,6 +18,7 @@ mod background;
 mod caches;
 mod columns;
 mod compact;
+mod control;
 mod current;
 mod definition;
 mod engine;
@@ -28,14 +29,16 @@ mod index;
 mod memtable;
 mod metrics;
 mod options;
+mod ownership;
 mod read;
 mod report;
 mod reporter;
 mod schema;
 mod shard;
+mod snapshots;
 mod start;
-mod store;
-mod times;
+mod storage;
+mod tables;
 mod version;
 mod write;
 
@@ -47,28 +50,31 @@ use std::sync::Arc;
 use halcyon_schema::catalog::Table;
 use halcyon_stream::{PartitionKey, Slices};
 
-pub use caches::{RowCacheStats, SavedCache};
+pub use caches::{RowCacheStats, SavedCache, SavedCaches};
 pub use compact::{
-    CompactionKind, CompactionPace, CompactionTask, MajorCompaction, MajorState, Selection,
-    TableBacklog,
+    CompactionKind, CompactionPace, CompactionTask, Compactor, MajorCompaction, MajorState,
+    Selection, TableBacklog,
 };
 pub use engine::Engine;
 pub use error::{Error, Result};
+pub use flush::Flusher;
 pub use halcyon_commitlog::{LogCompression, OnCorruption, Options as CommitLogOptions, SyncMode};
 pub use halcyon_compaction::UsableSpace;
 pub use halcyon_sstable::Version;
 pub use halcyon_sstable::attached::{Neighbour, Neighbours};
-pub use index::{Candidates, IndexBuild};
+pub use index::{Candidates, IndexBuild, Indexes};
 pub use metrics::shards::ShardMetrics;
 pub use metrics::table::{Measure, Summary, TableStats};
 pub use options::{CommitFailurePolicy, DiskFailurePolicy, LatencyTarget, Options};
 pub use read::ReadStream;
-pub use report::set_apart::SetApart;
 pub use report::{SizeEstimate, TableDetails, TableSizes};
 pub use reporter::{Event, FailurePolicy, Reporter};
-pub use schema::{SchemaLock, Snapshot, SnapshotOptions};
+pub use schema::{Schema, SchemaLock};
 pub use shard::Shard;
+pub use snapshots::{Snapshot, SnapshotOptions, Snapshots, remove_folder};
 pub use start::{RecoveryReport, StartProgress};
+pub use tables::Tables;
+pub use tables::set_apart::SetApart;
 pub use write::{HeldWrites, PartitionLock, Parts, RunningWrite, WriteGate};
 
 /// Whether invariants are asserted that cost more than a comparison: of versions, of the streams of reads, of what a flush has written.

@@ -8,35 +8,43 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
 use std::time::Duration;
 
-use futures_util::future::LocalBoxFuture;
 use halcyon_commitlog::{CommitLog, ReplayPosition};
 use halcyon_io::clock::{Instant, nanos};
-use halcyon_io::{Inbox, Notify, yield_now};
+use halcyon_io::{Disk, Notify, yield_now};
 use halcyon_model::request::BatchKind;
 use halcyon_model::time::Timestamps;
 use halcyon_schema::catalog::Table;
 use halcyon_sstable::read::{CacheSizes, CacheStats, ReadCaches};
-use halcyon_stream::TableId;
+use halcyon_stream::{PartitionKey, TableId};
 
 use crate::caches::rows::{RowCache, RowCacheStats};
 use crate::current::Current;
-use crate::engine::{Engine, tokens};
+use crate::flush::Flusher;
 use crate::flush::pace::Filling;
 use crate::memtable::Slot;
+use crate::metrics::shards::ShardMetrics;
 use crate::metrics::table::{Measure, TableMetrics};
-use crate::store::Store;
+use crate::reporter::Reporter;
+use crate::storage::Storage;
+use crate::tables::Tables;
+use crate::tables::store::Store;
 use crate::version::SAMPLE;
-use crate::write::{HeldWrites, Locks, RecordWriter, WriteGate};
-use crate::{Error, Result};
+use crate::write::{HeldWrites, Locks, PartitionLock, RecordWriter, WriteGate, lock};
+use crate::{Error, Options, Result};
 
 /// A step over this many takes some tens of microseconds.
 const TABLES_AT_ONCE: usize = 64;
 
 pub struct Shard {
     this: Weak<Shard>,
-    engine: Arc<Engine>,
     index: usize,
-    pub(crate) tables: RefCell<BTreeMap<TableId, Rc<ShardTable>>>,
+    storage: Arc<Storage>,
+    tables: Arc<Tables>,
+    reporter: Arc<Reporter>,
+    pub(crate) flusher: Arc<Flusher>,
+    metrics: Arc<ShardMetrics>,
+    /// Its part of each table that has storage.
+    pub(crate) opened: RefCell<BTreeMap<TableId, Rc<ShardTable>>>,
     pub(crate) locks: Locks,
     /// Of partitions that a large mutation is being applied to.
     pub(crate) changing: Locks,
@@ -147,61 +155,89 @@ impl ShardTable {
     }
 }
 
-/// A shard's part of the caches.
-fn cache_sizes(engine: &Engine) -> CacheSizes {
-    let keys = engine.options().key_cache_size / engine.shard_count() as u64;
-    CacheSizes { chunks: engine.chunks_of_shard(), keys }
+/// The services that a shard needs, and what it is opened with.
+pub(crate) struct Seat {
+    pub(crate) index: usize,
+    pub(crate) tables: Arc<Tables>,
+    pub(crate) flusher: Arc<Flusher>,
+    pub(crate) metrics: Arc<ShardMetrics>,
+    /// Of the log.
+    pub(crate) first_segment: u64,
 }
 
 impl Shard {
-    /// Opens shard `index` on the calling thread; the inbox is then to be served on it.
-    pub fn open(
-        engine: Arc<Engine>,
-        index: usize,
-    ) -> LocalBoxFuture<'static, Result<(Rc<Shard>, Inbox<Shard>)>> {
-        Box::pin(async move {
-            let inbox = engine.take_inbox(index)?;
-            let number = u32::try_from(index).unwrap_or(u32::MAX);
-            let options = engine.options.commitlog.clone();
-            let log = CommitLog::open(engine.disk.clone(), options, number, engine.first_segment);
-            let log = log.await?;
-            if let (Some(metrics), Some(gap)) = (engine.metrics.of(index), log.group_gap()) {
-                // A shard is opened once.
-                let _ = metrics.group_gap.set(gap);
-            }
-            let caches = ReadCaches::new(cache_sizes(&engine), engine.positions.clone());
-            let rows = engine.options.row_cache_size / engine.shard_count() as u64;
-            let shard = Rc::new_cyclic(|this| Shard {
-                this: this.clone(),
-                index,
-                tables: RefCell::default(),
-                locks: Locks::default(),
-                changing: Locks::default(),
-                writes: Rc::default(),
-                spanning: Rc::default(),
-                spanning_held: RefCell::default(),
-                replayable: RefCell::default(),
-                caches_without_keys: caches.without_keys(),
-                caches,
-                rows: RowCache::new(rows),
-                filling: Arc::default(),
-                frozen_bytes: Cell::new(0),
-                space: Notify::default(),
-                timestamps: Timestamps::default(),
-                log,
-                until_sample: Cell::new(SAMPLE),
-                record: RefCell::default(),
-                engine,
-            });
-            shard.engine.stores.load().values().for_each(|store| shard.open_table(store));
-            shard.watch_log();
-            shard.watch_periods();
-            Ok((shard, inbox))
-        })
+    /// Opens a shard on the calling thread.
+    pub(crate) async fn open(seat: Seat) -> Result<Rc<Shard>> {
+        let Seat { index, tables, flusher, metrics, first_segment } = seat;
+        let storage = tables.storage.clone();
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        let (disk, options) = (storage.disk.clone(), storage.options.commitlog.clone());
+        let log = CommitLog::open(disk, options, number, first_segment).await?;
+        if let (Some(metrics), Some(gap)) = (metrics.of(index), log.group_gap()) {
+            // A shard is opened once.
+            let _ = metrics.group_gap.set(gap);
+        }
+        let shards = storage.options.shards as u64;
+        let keys = storage.options.key_cache_size / shards;
+        let sizes = CacheSizes { chunks: tables.memory.chunks_of_shard(), keys };
+        let caches = ReadCaches::new(sizes, tables.memory.positions.clone());
+        let shard = Rc::new_cyclic(|this| Shard {
+            this: this.clone(),
+            index,
+            opened: RefCell::default(),
+            locks: Locks::default(),
+            changing: Locks::default(),
+            writes: Rc::default(),
+            spanning: Rc::default(),
+            spanning_held: RefCell::default(),
+            replayable: RefCell::default(),
+            caches_without_keys: caches.without_keys(),
+            caches,
+            rows: RowCache::new(storage.options.row_cache_size / shards),
+            filling: Arc::default(),
+            frozen_bytes: Cell::new(0),
+            space: Notify::default(),
+            timestamps: Timestamps::default(),
+            log,
+            until_sample: Cell::new(SAMPLE),
+            record: RefCell::default(),
+            reporter: tables.reporter.clone(),
+            storage,
+            tables,
+            flusher,
+            metrics,
+        });
+        shard.tables.stores.load().values().for_each(|store| shard.open_table(store));
+        shard.watch_log();
+        shard.watch_periods();
+        Ok(shard)
     }
 
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
+    /// The tables of the node.
+    pub fn tables(&self) -> &Arc<Tables> {
+        &self.tables
+    }
+
+    pub fn reporter(&self) -> &Reporter {
+        &self.reporter
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.storage.options
+    }
+
+    pub(crate) fn disk(&self) -> &Disk {
+        &self.storage.disk
+    }
+
+    /// Whether background work is to end.
+    pub fn is_stopping(&self) -> bool {
+        self.tables.schedule.is_stopped()
+    }
+
+    /// Waits until no other conditional or counter write runs on the partition.
+    pub async fn lock(&self, table: TableId, key: &PartitionKey) -> PartitionLock {
+        lock(&self.locks, table, key).await
     }
 
     /// Where this shard's write timestamps come from.
@@ -227,7 +263,7 @@ impl Shard {
     }
 
     pub(crate) fn now(&self) -> Instant {
-        self.engine.disk.clock().now()
+        self.storage.disk.clock().now()
     }
 
     /// Records a finished read of this shard, with its live rows and tombstones.
@@ -246,7 +282,7 @@ impl Shard {
     }
 
     pub fn observe_batch(&self, kind: BatchKind, partitions: usize) {
-        if let Some(metrics) = self.engine.metrics.of(self.index) {
+        if let Some(metrics) = self.metrics.of(self.index) {
             metrics.batches.of(kind).record(partitions as u64, self.now());
         }
     }
@@ -274,7 +310,7 @@ impl Shard {
 
     /// How long a client waited for a read of single partitions.
     pub fn note_read(&self, took: Duration) {
-        if let Some(metrics) = self.engine.metrics.of(self.index) {
+        if let Some(metrics) = self.metrics.of(self.index) {
             metrics.reads.record(nanos(took));
         }
     }
@@ -286,11 +322,11 @@ impl Shard {
 
     /// First and last token that it owns.
     pub fn tokens(&self) -> (i64, i64) {
-        tokens(self.index, self.engine.shard_count())
+        self.tables.tokens(self.index)
     }
 
     pub(crate) fn table(&self, table: &Table) -> Result<Rc<ShardTable>> {
-        let found = self.tables.borrow().get(&table.id).cloned();
+        let found = self.opened.borrow().get(&table.id).cloned();
         found.ok_or_else(|| Error::UnknownTable(table.schema.name.clone()))
     }
 
@@ -300,15 +336,19 @@ impl Shard {
         own.unwrap_or_else(|| table.clone())
     }
 
+    pub(crate) fn all_tables(&self) -> Vec<Rc<ShardTable>> {
+        self.opened.borrow().values().cloned().collect()
+    }
+
     pub(crate) fn table_by_id(&self, table: TableId) -> Option<Rc<ShardTable>> {
-        self.tables.borrow().get(&table).cloned()
+        self.opened.borrow().get(&table).cloned()
     }
 
     /// Tables in the order of their ids, from the one that follows `after` on: no more than fit into one step, for there may be thousands.
     pub(crate) fn some_tables(&self, after: Option<TableId>) -> Vec<Rc<ShardTable>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let tables = self.tables.borrow();
-        tables
+        let opened = self.opened.borrow();
+        opened
             .range((from, Bound::Unbounded))
             .map(|(_, table)| table.clone())
             .take(TABLES_AT_ONCE)
@@ -317,13 +357,13 @@ impl Shard {
 
     pub(crate) fn open_table(&self, store: &Arc<Store>) {
         let table = ShardTable::new(store.clone(), self.index, self.now());
-        self.tables.borrow_mut().insert(store.id, table);
+        self.opened.borrow_mut().insert(store.id, table);
     }
 
     /// Drops removed tables, one at a time: a keyspace may have had thousands.
     pub(crate) async fn close_tables(&self, gone: &[Arc<Store>]) {
         for store in gone {
-            let closed = self.tables.borrow_mut().remove(&store.id);
+            let closed = self.opened.borrow_mut().remove(&store.id);
             if let Some(closed) = closed {
                 self.discount(&closed);
             }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_engine::Shard;
+use halcyon_engine::{Engine, Shard};
 use halcyon_io::random;
 use halcyon_model::uuid;
 use halcyon_scan::RequestMemory;
@@ -15,6 +15,7 @@ use crate::{Error, RequestLimits, Result, VirtualTables};
 
 /// One per shard.
 pub struct Coordinator {
+    engine: Arc<Engine>,
     shard: Rc<Shard>,
     virtual_tables: Rc<dyn VirtualTables>,
     limits: RequestLimits,
@@ -28,6 +29,7 @@ pub struct Coordinator {
 
 impl Coordinator {
     pub fn new(
+        engine: Arc<Engine>,
         shard: Rc<Shard>,
         virtual_tables: Rc<dyn VirtualTables>,
         limits: RequestLimits,
@@ -36,9 +38,10 @@ impl Coordinator {
         let mut random = random();
         let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
         let uuids = uuid::Generator::seeded(seed);
-        let (memory, shards) = (memory.for_shard(), shard.engine().shard_count());
+        let (memory, shards) = (memory.for_shard(), shard.tables().shard_count());
         let (reads, scans) = (Reads::of_shard(&memory, shards), Reads::of_shard(&memory, shards));
         Coordinator {
+            engine,
             shard,
             virtual_tables,
             limits,
@@ -52,6 +55,11 @@ impl Coordinator {
 
     pub(crate) fn views(&self) -> &Views {
         &self.views
+    }
+
+    /// What a shard does not have: the schema's changes, flushes and compactions of the node.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
     }
 
     pub fn shard(&self) -> &Rc<Shard> {
@@ -85,7 +93,7 @@ impl Coordinator {
     /// Checks that the keyspace of a USE exists.
     pub fn check_keyspace(&self, keyspace: &str) -> Result<()> {
         let exists = |catalog: &Catalog| catalog.keyspace(keyspace).is_some();
-        match self.shard.engine().with_catalog(exists) {
+        match self.shard.tables().with_catalog(exists) {
             true => Ok(()),
             false => Err(Error::Invalid(format!("Keyspace '{keyspace}' does not exist"))),
         }

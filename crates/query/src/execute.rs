@@ -37,7 +37,7 @@ pub fn prepare(
     keyspace: Option<&str>,
 ) -> Result<PreparedStatement> {
     let work = Work::while_there_is_time(&|| true);
-    let catalog = coordinator.shard().engine().catalog();
+    let catalog = coordinator.shard().tables().catalog();
     checked(prepared(text, &catalog, keyspace, &work)?, &catalog)
 }
 
@@ -48,7 +48,7 @@ pub fn prepare_in_time<'a>(
     keyspace: Option<&'a str>,
 ) -> LocalBoxFuture<'a, Result<PreparedStatement>> {
     Box::pin(async move {
-        let catalog = coordinator.shard().engine().catalog();
+        let catalog = coordinator.shard().tables().catalog();
         if text.len() <= SHORT_TEXT {
             match prepared(text, &catalog, keyspace, &Work::small()) {
                 Err(CqlError::Exhausted) => {}
@@ -142,7 +142,7 @@ async fn up_to_date(
     coordinator: &Coordinator,
     statement: &Arc<PreparedStatement>,
 ) -> Result<Arc<PreparedStatement>> {
-    if statement.is_current(coordinator.shard().engine()) {
+    if statement.is_current(coordinator.shard().tables()) {
         return Ok(statement.clone());
     }
     let keyspace = statement.keyspace.as_deref();

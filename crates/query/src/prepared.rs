@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use halcyon_cql::plan::{Plan, ResultColumns, Variables};
-use halcyon_engine::{Engine, Shard};
+use halcyon_engine::{Shard, Tables};
 use halcyon_schema::catalog::TableKind;
 use halcyon_syntax::ast::StatementKind;
 
@@ -45,8 +45,8 @@ impl PreparedStatement {
     }
 
     /// Whether it need not be prepared again: nothing that it was prepared against has changed.
-    pub fn is_current(&self, engine: &Engine) -> bool {
-        engine.with_catalog(|catalog| self.basis.holds(catalog))
+    pub fn is_current(&self, tables: &Tables) -> bool {
+        tables.with_catalog(|catalog| self.basis.holds(catalog))
     }
 
     /// Whether Cassandra takes it for one whose meaning depends on USE: it does so of all that change the schema, and of no TRUNCATE.

@@ -25,7 +25,7 @@ where
         return job(here.clone()).await;
     }
     let gone = |gone: Gone| Error::Server(gone.to_string());
-    here.engine().mesh().on(index, job).await.map_err(gone)?
+    here.tables().mesh().on(index, job).await.map_err(gone)?
 }
 
 /// Runs a job on the shard that owns a token.
@@ -38,7 +38,7 @@ where
     R: Send + 'static,
     F: Future<Output = Result<R>> + 'static,
 {
-    on_shard(here, here.engine().owner(token), job).await
+    on_shard(here, here.tables().owner(token), job).await
 }
 
 /// All shards at once, so that their commit logs are written together. Each part runs to its end, whatever becomes of the others.
@@ -87,14 +87,14 @@ pub(crate) async fn by_shard(
     here: &Shard,
     mutations: Vec<Mutation>,
 ) -> Vec<(usize, Vec<Mutation>)> {
-    let engine = here.engine();
+    let tables = here.tables();
     let mut shards: Vec<(usize, Vec<Mutation>)> = Vec::new();
     let mut pace = Pace::default();
     for mutation in mutations.into_iter().filter(|mutation| !mutation.is_empty()) {
         if pace.step() {
             pace.pause().await;
         }
-        let owner = engine.owner(mutation.key.token);
+        let owner = tables.owner(mutation.key.token);
         match shards.iter_mut().find(|(shard, _)| *shard == owner) {
             Some((_, group)) => group.push(mutation),
             None => shards.push((owner, vec![mutation])),

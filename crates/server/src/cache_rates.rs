@@ -63,7 +63,7 @@ fn of_shard(shard: &Shard) -> Caches {
 pub(crate) async fn of_node(engine: &Engine) -> Caches {
     let mut all = Caches::default();
     let job = |shard: Rc<Shard>| async move { of_shard(&shard) };
-    for caches in engine.mesh().on_each(job).await {
+    for caches in engine.tables().mesh().on_each(job).await {
         for (sum, one) in all.iter_mut().zip(caches.unwrap_or_default()) {
             sum.capacity += one.capacity;
             sum.entries += one.entries;

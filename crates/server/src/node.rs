@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use halcyon_engine::{Engine, Event, FailurePolicy, RecoveryReport, Shard};
+use halcyon_engine::{Engine, Event, FailurePolicy, RecoveryReport};
 use halcyon_io::clock::{self, Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
 use halcyon_io::{
@@ -102,7 +102,7 @@ async fn serve_inside(
         e => Error::CannotStart(e.to_string()),
     })?;
     // A killed process leaves it.
-    let left = engine.remove_folder(&functions_folder(&settings)).await;
+    let left = halcyon_engine::remove_folder(engine.disk(), &functions_folder(&settings)).await;
     left.map_err(|e| Error::CannotStart(e.to_string()))?;
     tell_recovery(&report, log);
     let (shared, inboxes) = share(&settings, virtual_tables, &disk, (address, aware.as_ref()), log);
@@ -328,7 +328,7 @@ async fn join(
         rpc_address: address.ip(),
         rpc_port: address.port(),
         gossip_generation: i32::try_from(clock::unix_seconds()).unwrap_or(i32::MAX),
-        schema_version: engine.schema_version(),
+        schema_version: engine.tables().schema_version(),
     };
     let node = engine.join(node).await.map_err(|e| Error::CannotStart(e.to_string()))?;
     // A node joins once.
@@ -419,11 +419,12 @@ async fn open_shard(
     engine: Arc<Engine>,
     shared: &Arc<Shared>,
 ) -> Result<Rc<ShardServer>, String> {
-    let (shard, inbox) = Shard::open(engine, index).await.map_err(|e| e.to_string())?;
+    let (shard, inbox) = engine.open_shard(index).await.map_err(|e| e.to_string())?;
     spawn(inbox.serve(shard.clone())).detach();
-    let virtual_tables = Node { engine: shard.engine().clone(), shared: shared.clone() };
+    let virtual_tables = Node { engine: engine.clone(), shared: shared.clone() };
     let memory = shared.admission.memory();
-    let coordinator = Coordinator::new(shard, Rc::new(virtual_tables), shared.limits, memory);
+    let coordinator =
+        Coordinator::new(engine, shard, Rc::new(virtual_tables), shared.limits, memory);
     let server = Rc::new(ShardServer::new(index, shared.clone(), coordinator));
     Ok(server)
 }

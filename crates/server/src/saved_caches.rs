@@ -50,7 +50,7 @@ pub(crate) fn keep(engine: &Arc<Engine>, settings: SavedCaches, log: &Log) {
 async fn load(engine: &Weak<Engine>, cache: SavedCache, timeout: Duration, log: &Log) {
     let began = now();
     let Some(engine) = engine.upgrade() else { return };
-    match engine.load_cache(cache, began + timeout).await {
+    match engine.saved_caches().load(cache, began + timeout).await {
         Ok(None) => {}
         Ok(Some(entries)) => {
             let ms = (now() - began).as_millis();
@@ -61,7 +61,7 @@ async fn load(engine: &Weak<Engine>, cache: SavedCache, timeout: Duration, log: 
 }
 
 async fn save(engine: &Engine, cache: SavedCache, most: usize, log: &Log) {
-    match engine.save_cache(cache, most).await {
+    match engine.saved_caches().save(cache, most).await {
         Ok(_) => {}
         Err(e) => log.warning(format_args!("{cache} cannot be saved: {e}")),
     }

@@ -156,7 +156,7 @@ async fn prepare_in(shard: &Rc<ShardServer>, text: &str, client: &ClientState) -
     let keyspace = client.keyspace.as_deref();
     let id = statement_id(text, keyspace);
     let known = store.get(&id);
-    if let Some(entry) = known.filter(|of| of.statement.is_current(coordinator.shard().engine())) {
+    if let Some(entry) = known.filter(|of| of.statement.is_current(coordinator.shard().tables())) {
         query::admit(coordinator, &entry.statement, keyspace, &client.principal)?;
         return Ok(Found { id, entry, is_new: false });
     }
@@ -410,11 +410,11 @@ async fn find(shard: &Rc<ShardServer>, id: &[u8]) -> Result<Rc<Entry>> {
     let store = &shard.shared.prepared;
     let owner = shard.coordinator.shard();
     let own = shard.statements.get(store, &key);
-    if let Some(own) = own.filter(|own| own.statement.is_current(owner.engine())) {
+    if let Some(own) = own.filter(|own| own.statement.is_current(owner.tables())) {
         return Ok(own);
     }
     let entry = store.get(&key).ok_or_else(unprepared)?;
-    if entry.statement.is_current(owner.engine()) {
+    if entry.statement.is_current(owner.tables()) {
         return Ok(shard.statements.put(key, entry.for_shard(owner)));
     }
     let before = &entry.statement;

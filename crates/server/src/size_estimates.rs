@@ -44,7 +44,7 @@ pub(crate) async fn record(
     };
     let ranges = ranges(tokens);
     let of_tokens: Vec<(i64, i64)> = ranges.iter().map(|(of_tokens, _)| *of_tokens).collect();
-    let sizes = coordinator.shard().engine().size_estimates(of_tokens).await?;
+    let sizes = coordinator.shard().tables().size_estimates(of_tokens).await?;
     let mut gone = std::mem::take(known);
     for sizes in sizes.into_iter().filter(|sizes| !halcyon_schema::is_local(&sizes.keyspace)) {
         let name = (sizes.keyspace.clone(), sizes.table.clone());

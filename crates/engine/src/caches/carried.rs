@@ -14,10 +14,11 @@ use halcyon_sstable::{Carried, Carry, Descriptor, Heat};
 use halcyon_stream::PartitionKey;
 
 use crate::background::Job;
-use crate::engine::Engine;
+use crate::caches::memory::Memory;
 use crate::heat::Hot;
 use crate::shard::Shard;
-use crate::store::Store;
+use crate::tables::Tables;
+use crate::tables::store::Store;
 use crate::version::LiveSSTable;
 
 /// Of one compaction or flush.
@@ -91,7 +92,7 @@ fn is_too_much(resident: u64, before: u64, memory: u64) -> bool {
     grows && resident > memory / 4 * 3 || resident > memory / 8 * 7
 }
 
-impl Engine {
+impl Memory {
     /// `None` if nothing of the table is hot. If it `replaces` SSTables, they are forgotten with it at the end.
     pub(crate) fn carrier(&self, store: &Store, replaces: bool) -> Option<Arc<Carrier>> {
         let hot = store.heat.hot();
@@ -99,11 +100,13 @@ impl Engine {
             return None;
         }
         let (room, resident) = (self.carry_room.clone(), resources::resident_memory().into());
-        let lent = (0..self.shard_count()).map(|_| AtomicU64::default()).collect();
+        let lent = (0..self.shards).map(|_| AtomicU64::default()).collect();
         let (used, taken) = Default::default();
         Some(Arc::new(Carrier { hot, room, used, replaces, lent, resident, taken }))
     }
+}
 
+impl Tables {
     /// Gives the shards what was carried over of an SSTable that is about to be live.
     pub(crate) async fn hand_over(
         &self,

@@ -1,10 +1,9 @@
-//! The row cache, and caches saved across restarts.
+//! The row cache, what the caches of all shards share, and caches saved across restarts.
 
 pub(crate) mod carried;
-mod positions;
+pub(crate) mod memory;
 pub(crate) mod rows;
 pub(crate) mod saved;
-mod share;
 
 pub use rows::RowCacheStats;
-pub use saved::SavedCache;
+pub use saved::{SavedCache, SavedCaches};

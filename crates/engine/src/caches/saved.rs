@@ -23,8 +23,9 @@ use halcyon_sstable::format::saved_cache::{
 use halcyon_sstable::{Format, SSTableId};
 use halcyon_stream::{PartitionKey, Slices, TableId};
 
-use crate::engine::Engine;
-use crate::store::Store;
+use crate::storage::Storage;
+use crate::tables::Tables;
+use crate::tables::store::Store;
 use crate::version::LiveSSTable;
 use crate::{Error, Read, ReadTarget, Result, Shard};
 
@@ -86,22 +87,32 @@ impl Shard {
     }
 }
 
-impl Engine {
-    fn saved_path(&self, cache: SavedCache, extension: &str) -> PathBuf {
+/// The files of the caches, and the tables whose caches they are.
+pub struct SavedCaches<'a> {
+    tables: &'a Tables,
+    storage: &'a Storage,
+}
+
+impl<'a> SavedCaches<'a> {
+    pub(crate) fn of(tables: &'a Tables) -> SavedCaches<'a> {
+        SavedCaches { tables, storage: &tables.storage }
+    }
+
+    fn path(&self, cache: SavedCache, extension: &str) -> PathBuf {
         let name = format!("{}-{VERSION}.{extension}", cache.name());
-        self.options.saved_caches_directory.join(name)
+        self.storage.options.saved_caches_directory.join(name)
     }
 
     /// Saves at most `most` entries of a cache over all shards; returns their number. Must not be called on a shard's thread.
-    pub fn save_cache(&self, cache: SavedCache, most: usize) -> LocalBoxFuture<'_, Result<usize>> {
+    pub fn save(self, cache: SavedCache, most: usize) -> LocalBoxFuture<'a, Result<usize>> {
         Box::pin(async move {
-            let version = self.catalog().version;
+            let version = self.tables.catalog().version;
             let (db, count, metadata) = match cache {
                 SavedCache::Keys => self.saved_keys(version.to_vec(), most).await?,
                 SavedCache::Rows => self.saved_rows(version.to_vec(), most).await?,
             };
-            let disk = &self.disk;
-            let directory = &self.options.saved_caches_directory;
+            let disk = &self.storage.disk;
+            let directory = &self.storage.options.saved_caches_directory;
             disk.create_dir_all(directory).await?;
             let files = [
                 ("metadata", metadata.encode(cache == SavedCache::Keys)),
@@ -109,7 +120,7 @@ impl Engine {
                 ("db", db),
             ];
             for (extension, _) in files.iter().rev() {
-                let path = self.saved_path(cache, extension);
+                let path = self.path(cache, extension);
                 if disk.exists(&path).await? {
                     disk.remove(&path).await?;
                 }
@@ -118,12 +129,12 @@ impl Engine {
                 return Ok(0);
             }
             for (extension, bytes) in &files {
-                let temporary = self.saved_path(cache, &format!("{extension}.tmp"));
+                let temporary = self.path(cache, &format!("{extension}.tmp"));
                 if disk.exists(&temporary).await? {
                     disk.remove(&temporary).await?;
                 }
                 disk.write_new(&temporary, bytes, Purpose::Flush).await?;
-                disk.rename(&temporary, &self.saved_path(cache, extension)).await?;
+                disk.rename(&temporary, &self.path(cache, extension)).await?;
             }
             disk.sync_dir(directory).await?;
             Ok(count)
@@ -137,7 +148,7 @@ impl Engine {
     ) -> Result<(Vec<u8>, usize, SavedMetadata)> {
         let mut metadata = SavedMetadata::default();
         let mut numbers = HashMap::new();
-        for store in self.stores.load().values() {
+        for store in self.tables.stores.load().values() {
             let version = store.version.load();
             let big = |live: &&Arc<LiveSSTable>| live.descriptor().version.format == Format::Big;
             for live in version.sstables().iter().filter(big) {
@@ -155,7 +166,7 @@ impl Engine {
         let numbers = Arc::new(numbers);
         let mut count = 0;
         // One shard after the other: the next one adds what the former have left of `most`.
-        for index in 0..self.shard_count() {
+        for index in 0..self.tables.shard_count() {
             let (numbers, left) = (numbers.clone(), most - count);
             let job = move |shard: std::rc::Rc<Shard>| async move {
                 let (mut bytes, mut count) = (Vec::new(), 0);
@@ -167,7 +178,7 @@ impl Engine {
                 });
                 (bytes, count)
             };
-            let (bytes, more) = self.mesh.on(index, job).await?;
+            let (bytes, more) = self.tables.mesh.on(index, job).await?;
             db.extend(bytes);
             count += more;
         }
@@ -179,15 +190,15 @@ impl Engine {
         mut db: Vec<u8>,
         most: usize,
     ) -> Result<(Vec<u8>, usize, SavedMetadata)> {
-        let tables: Vec<TableId> = self.stores.load().keys().copied().collect();
+        let tables: Vec<TableId> = self.tables.stores.load().keys().copied().collect();
         let numbers = tables.iter().copied().zip(0..).collect::<HashMap<TableId, usize>>();
         let tables = tables.into_iter().map(|id| (id, String::new())).collect();
         let metadata = SavedMetadata { tables, sstables: Vec::new() };
         let mut count = 0;
         // One shard after the other: the keys of all would be in memory at once.
-        for index in 0..self.shard_count() {
+        for index in 0..self.tables.shard_count() {
             let job = |shard: std::rc::Rc<Shard>| async move { shard.rows.keys() };
-            for (table, key) in self.mesh.on(index, job).await? {
+            for (table, key) in self.tables.mesh.on(index, job).await? {
                 if let Some(number) = numbers.get(&table).filter(|_| count < most) {
                     put_row(*number, &key, &mut db);
                     count += 1;
@@ -198,23 +209,23 @@ impl Engine {
     }
 
     /// Warms a cache from its saved file until `deadline`; returns the number of entries, `None` without a file.
-    pub fn load_cache(
-        &self,
+    pub fn load(
+        self,
         cache: SavedCache,
         deadline: Instant,
-    ) -> LocalBoxFuture<'_, Result<Option<usize>>> {
+    ) -> LocalBoxFuture<'a, Result<Option<usize>>> {
         Box::pin(async move {
             let mut files = Vec::new();
             for extension in ["metadata", "crc", "db"] {
-                let path = self.saved_path(cache, extension);
-                if !self.disk.exists(&path).await? {
+                let path = self.path(cache, extension);
+                if !self.storage.disk.exists(&path).await? {
                     return Ok(None);
                 }
-                files.push(self.disk.read(&path, FILE_MAX).await?);
+                files.push(self.storage.disk.read(&path, FILE_MAX).await?);
             }
             let [metadata, crc, db] = files.as_slice() else { return Ok(None) };
             let unusable = |extension: &str, e: halcyon_model::DecodeError| {
-                let path = self.saved_path(cache, extension);
+                let path = self.path(cache, extension);
                 Error::Invalid(format!("{}: offset {}: {}", path.display(), e.offset, e.what))
             };
             let metadata = SavedMetadata::decode(metadata, cache == SavedCache::Keys)
@@ -237,7 +248,7 @@ impl Engine {
         &self,
         metadata: &SavedMetadata,
     ) -> Vec<Option<(Arc<Store>, Arc<LiveSSTable>)>> {
-        let stores = self.stores.load();
+        let stores = self.tables.stores.load();
         let by_id = |(id, index): &(TableId, String)| {
             let store = stores.get(id).filter(|_| index.is_empty())?;
             let version = store.version.load();
@@ -286,7 +297,7 @@ impl Engine {
         metadata: &SavedMetadata,
         mut cursor: Cursor<'_>,
     ) -> (Vec<Wanted>, Option<halcyon_model::DecodeError>) {
-        let stores = self.stores.load();
+        let stores = self.tables.stores.load();
         let mut wanted = Vec::new();
         while cursor.remaining() > 0 {
             let (number, key) = match read_row(&mut cursor) {
@@ -295,7 +306,7 @@ impl Engine {
             };
             let store = metadata.tables.get(number).and_then(|(id, _)| stores.get(id));
             if let Some(store) = store
-                && self.options.row_cache_size > 0
+                && self.storage.options.row_cache_size > 0
                 && store.definition.load().caching.rows.is_some()
             {
                 wanted.push(Wanted::Head(store.clone(), PartitionKey::of(&key)));
@@ -309,14 +320,15 @@ impl Engine {
         wanted.sort_by_key(|wanted| wanted.key().token);
         let mut count = 0;
         let mut wanted = wanted.into_iter();
-        while self.disk.clock().now() < deadline {
+        while self.storage.disk.clock().now() < deadline {
             let mut batch = Vec::new();
             let mut owner = None;
             // Shards own token ranges, so a batch of sorted keys is mostly of one shard.
             for wanted in wanted.by_ref().take(BATCH) {
-                let index = self.owner(wanted.key().token);
+                let index = self.tables.owner(wanted.key().token);
                 if *owner.get_or_insert(index) != index {
-                    self.mesh
+                    self.tables
+                        .mesh
                         .on(index, |shard| async move { shard.warm(vec![wanted]).await })
                         .await?;
                 } else {
@@ -325,7 +337,7 @@ impl Engine {
                 count += 1;
             }
             let Some(owner) = owner else { break };
-            self.mesh.on(owner, |shard| async move { shard.warm(batch).await }).await?;
+            self.tables.mesh.on(owner, |shard| async move { shard.warm(batch).await }).await?;
         }
         Ok(count)
     }

@@ -7,45 +7,15 @@
 //! 4. Any other failure starts a back-off: one minute, doubled by each further failure, at most an hour.
 
 use std::sync::Arc;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use halcyon_compaction::Error as Compaction;
-use halcyon_io::clock::Instant;
 use halcyon_sstable::Error as SSTable;
 
-use crate::engine::Engine;
+use super::Compactor;
 use crate::options::DiskFailurePolicy;
-use crate::store::Store;
+use crate::tables::store::Store;
 use crate::version::LiveSSTable;
 use crate::{Error, Event};
-
-const BACKOFF: Duration = Duration::from_secs(60);
-const BACKOFF_MAX: Duration = Duration::from_secs(3600);
-
-/// The pause after a table's failed compactions, doubled by each consecutive failure.
-#[derive(Debug, Default)]
-pub(crate) struct Backoff(Mutex<Option<(u32, Instant)>>);
-
-impl Backoff {
-    pub(crate) fn is_active(&self, now: Instant) -> bool {
-        let backoff = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        backoff.is_some_and(|(_, until)| now < until)
-    }
-
-    pub(crate) fn end(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    /// Starts the next pause and returns its length.
-    fn begin(&self, now: Instant) -> Duration {
-        let mut backoff = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let failures = backoff.map_or(0, |(failures, _)| failures);
-        let long = BACKOFF.saturating_mul(1 << failures.min(10)).min(BACKOFF_MAX);
-        *backoff = Some((failures.saturating_add(1), now + long));
-        long
-    }
-}
 
 /// The cure, for the operator.
 fn cure(error: &Error) -> &'static str {
@@ -90,13 +60,8 @@ fn is_device_failure(error: &Error) -> bool {
     }
 }
 
-impl Engine {
-    pub(super) fn compaction_failed(
-        &self,
-        store: &Store,
-        inputs: &[Arc<LiveSSTable>],
-        error: &Error,
-    ) {
+impl Compactor {
+    pub(super) fn failed(&self, store: &Store, inputs: &[Arc<LiveSSTable>], error: &Error) {
         if matches!(error, Error::Compaction(Compaction::Cancelled)) {
             return;
         }
@@ -114,7 +79,7 @@ impl Engine {
             names.join(", "),
             cure(error)
         );
-        let policy = self.options.disk_failure_policy;
+        let policy = self.storage.options.disk_failure_policy;
         let suspect = corrupt_file(error).and_then(|path| {
             let is_of = |live: &&Arc<LiveSSTable>| {
                 let prefix = live.descriptor().path_of("");
@@ -126,7 +91,7 @@ impl Engine {
             live.suspect();
             text += "; it is left out of compactions until then";
         } else {
-            let backoff = store.backoff.begin(self.disk.clock().now());
+            let backoff = store.backoff.begin(self.storage.disk.clock().now());
             text += &format!("; tried again in {} s", backoff.as_secs());
         }
         let stops = match policy {
@@ -140,29 +105,5 @@ impl Engine {
             self.reporter.disk_failed(format!("writes are refused since a {text}"));
         }
         self.reporter.report(Event::warning(text));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use halcyon_io::SimClock;
-
-    use super::*;
-
-    /// Proves that the back-off doubles up to an hour and that a success resets it.
-    #[test]
-    fn backoff_grows() {
-        let (disk, simulated) = halcyon_io::Disk::simulated(1);
-        let clock: &SimClock = simulated.clock();
-        let backoff = Backoff::default();
-        for expected in [60, 120, 240, 480, 960, 1920, 3600, 3600] {
-            let now = disk.clock().now();
-            assert!(!backoff.is_active(now));
-            assert_eq!(backoff.begin(now).as_secs(), expected);
-            assert!(backoff.is_active(now));
-            clock.advance(Duration::from_secs(expected));
-        }
-        backoff.end();
-        assert_eq!(backoff.begin(disk.clock().now()).as_secs(), 60);
     }
 }

@@ -8,10 +8,9 @@ use halcyon_model::{DeletionTime, Liveness};
 use halcyon_schema::system_tables;
 use halcyon_stream::{Cell, ComplexDeletion, Mutation, PartitionKey, RowBuf, Span};
 
-use super::Running;
+use super::Compactor;
+use super::task::Running;
 use crate::Event;
-use crate::engine::Engine;
-use crate::store::Store;
 
 /// `{name: value}` as a frozen map of texts.
 fn frozen_map(pairs: &[(&str, &str)]) -> Vec<u8> {
@@ -114,29 +113,26 @@ fn line(running: &Running, outcome: &Outcome, millis: u64) -> String {
     )
 }
 
-impl Engine {
-    /// Records a successful compaction.
-    pub(super) async fn write_down(&self, store: &Store, running: &Running, outcome: &Outcome) {
-        let now = self.disk.clock().now();
-        let took = now.saturating_since(running.began);
-        let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        self.reporter.report(Event::info(line(running, outcome, millis)));
-        if outcome.duplicate_rows > 0 {
-            let (keyspace, table, rows) =
-                (&running.keyspace, &running.table, outcome.duplicate_rows);
-            self.reporter.report(Event::warning(format!(
-                "{keyspace}.{table}: {rows} rows that an SSTable had twice were merged"
-            )));
-        }
-        let table = store.table();
-        let name = (table.schema.keyspace.as_str(), table.schema.name.as_str());
-        // Else its own compactions would cause the next ones.
-        if name == ("system", "compaction_history") {
-            return;
-        }
-        if let Some(row) = row(running, outcome, self.disk.clock().unix_micros()) {
-            // A draining node refuses writes; the row is lost.
-            let _ = self.persist(vec![row]).await;
-        }
+/// Records a successful compaction.
+pub(super) async fn record(compactor: &Compactor, running: &Running, outcome: &Outcome) {
+    let (clock, reporter) = (compactor.disk().clock(), &compactor.reporter);
+    let took = clock.now().saturating_since(running.began);
+    let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    reporter.report(Event::info(line(running, outcome, millis)));
+    if outcome.duplicate_rows > 0 {
+        let (keyspace, table, rows) = (&running.keyspace, &running.table, outcome.duplicate_rows);
+        reporter.report(Event::warning(format!(
+            "{keyspace}.{table}: {rows} rows that an SSTable had twice were merged"
+        )));
+    }
+    let table = running.store.table();
+    let name = (table.schema.keyspace.as_str(), table.schema.name.as_str());
+    // Else its own compactions would cause the next ones.
+    if name == ("system", "compaction_history") {
+        return;
+    }
+    if let Some(row) = row(running, outcome, clock.unix_micros()) {
+        // A draining node refuses writes; the row is lost.
+        let _ = compactor.tables.persist(vec![row]).await;
     }
 }

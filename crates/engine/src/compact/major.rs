@@ -12,11 +12,13 @@ use halcyon_compaction::{Error::Cancelled, Outcome};
 use halcyon_io::{Gone, contained, panic_point};
 use halcyon_stream::TableId;
 
+use super::Compactor;
+use super::job::{CompactionJob, Shape};
 use super::pick::{Choice, candidates, groups, strategy_of};
+use super::schedule::Request;
 use super::selection::Selection;
-use super::{CompactionKind, Shape};
-use crate::engine::Engine;
-use crate::store::Store;
+use super::task::{CompactionKind, Running};
+use crate::tables::store::Store;
 use crate::version::LiveSSTable;
 use crate::{Error, Result};
 
@@ -85,31 +87,27 @@ impl MajorCompaction {
     }
 }
 
-impl Engine {
-    fn majors(&self) -> MutexGuard<'_, Vec<(TableId, MajorCompaction)>> {
-        self.compactions.majors.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn now_ms(&self) -> i64 {
-        self.disk.clock().unix_micros() / 1000
+impl Compactor {
+    fn lock_majors(&self) -> MutexGuard<'_, Vec<(TableId, MajorCompaction)>> {
+        self.majors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The last major compaction of each table.
-    pub fn major_compactions(&self) -> Vec<MajorCompaction> {
-        self.majors().iter().map(|(_, major)| major.clone()).collect()
+    pub fn majors(&self) -> Vec<MajorCompaction> {
+        self.lock_majors().iter().map(|(_, major)| major.clone()).collect()
     }
 
     /// Starts a major compaction of a table in the background, or one of some of its SSTables.
-    pub fn begin_major_compaction(
-        self: &Arc<Engine>,
+    pub fn begin_major(
+        &self,
         table: TableId,
         selection: Selection,
         argument: Option<String>,
     ) -> Result<()> {
-        let store = self.store_of(table)?;
-        let begun = MajorCompaction::begin(&store, argument, self.now_ms());
+        let store = self.tables.store_of(table)?;
+        let begun = MajorCompaction::begin(&store, argument, self.storage.now_ms());
         {
-            let mut majors = self.majors();
+            let mut majors = self.lock_majors();
             let running = |(id, major): &(_, MajorCompaction)| *id == table && major.runs();
             if majors.iter().any(running) {
                 let name = store.table().full_name();
@@ -120,35 +118,39 @@ impl Engine {
             majors.retain(|(id, _)| *id != table);
             majors.push((table, begun));
         }
-        self.compactions.schedule.add(Box::new(move |engine| {
-            Box::pin(async move {
-                // It can have been stopped before its turn.
-                let wanted =
-                    |(id, major): &(TableId, MajorCompaction)| *id == table && major.runs();
-                if !engine.majors().iter().any(wanted) {
-                    return;
-                }
-                let outcome = engine.compact_selected(&store, &selection).await;
-                let now_ms = engine.now_ms();
-                if let Some((_, major)) = engine.majors().iter_mut().find(|(id, _)| *id == table) {
-                    major.end(&outcome, now_ms);
-                }
-            })
-        }));
+        self.schedule.request(Request { store, selection, answer: None });
         Ok(())
     }
 
+    /// Runs what was requested, on the caller's thread.
+    pub(crate) async fn run_request(&self, request: Request) {
+        let Request { store, selection, answer } = request;
+        if let Some(answer) = answer {
+            // The caller can have gone away; the compaction was done anyway.
+            let _ = answer.send(self.compact_selected(&store, &selection).await);
+            return;
+        }
+        // It can have been stopped before its turn.
+        let wanted = |(id, major): &(TableId, MajorCompaction)| *id == store.id && major.runs();
+        if !self.lock_majors().iter().any(wanted) {
+            return;
+        }
+        let outcome = self.compact_selected(&store, &selection).await;
+        let now_ms = self.storage.now_ms();
+        if let Some((_, major)) = self.lock_majors().iter_mut().find(|(id, _)| *id == store.id) {
+            major.end(&outcome, now_ms);
+        }
+    }
+
     /// Stops a running or waiting major compaction at the next partition; the SSTables remain unchanged.
-    pub fn stop_major_compaction(&self, table: TableId) {
-        let compactions = &self.compactions;
-        let is_major = |running: &super::Running| {
-            running.store.id == table && running.kind == CompactionKind::Major
-        };
-        let begun = compactions.running().iter().any(is_major);
-        let now_ms = self.now_ms();
-        for (_, major) in self.majors().iter_mut().filter(|(id, m)| *id == table && m.runs()) {
+    pub fn stop_major(&self, table: TableId) {
+        let is_major =
+            |running: &Running| running.store.id == table && running.kind == CompactionKind::Major;
+        let begun = self.running().iter().any(is_major);
+        let now_ms = self.storage.now_ms();
+        for (_, major) in self.lock_majors().iter_mut().filter(|(id, m)| *id == table && m.runs()) {
             if begun {
-                compactions.cancel(|store| store.id == table);
+                self.cancel(|store| store.id == table);
             } else {
                 major.end(&Err(Error::Compaction(Cancelled)), now_ms);
             }
@@ -156,24 +158,14 @@ impl Engine {
     }
 
     /// Runs a major compaction to its end.
-    pub fn compact(self: &Arc<Engine>, table: TableId) -> LocalBoxFuture<'_, Result<Vec<Outcome>>> {
+    pub fn compact(&self, table: TableId) -> LocalBoxFuture<'_, Result<Vec<Outcome>>> {
         Box::pin(async move {
-            let store = self.store_of(table)?;
+            let store = self.tables.store_of(table)?;
             let (answer, answered) = oneshot::channel();
-            self.compactions.schedule.add(Box::new(move |engine| {
-                Box::pin(async move {
-                    // The caller can have gone away; the compaction was done anyway.
-                    let whole = Selection::Whole { split_output: false };
-                    let _ = answer.send(engine.compact_selected(&store, &whole).await);
-                })
-            }));
+            let selection = Selection::Whole { split_output: false };
+            self.schedule.request(Request { store, selection, answer: Some(answer) });
             answered.await.map_err(|_| Gone)?
         })
-    }
-
-    pub(crate) fn store_of(&self, table: TableId) -> Result<Arc<Store>> {
-        let store = self.stores.load().get(&table).cloned();
-        store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))
     }
 
     /// Stops running compactions of the table if their inputs are needed.
@@ -187,9 +179,9 @@ impl Engine {
         let outcome = outcome.unwrap_or(Err(Error::Gone(Gone)));
         drop(claim);
         if let Err(e) = &outcome {
-            self.compaction_failed(store, &selected, e);
+            self.failed(store, &selected, e);
         }
-        self.consider(store);
+        self.schedule.consider(store);
         outcome
     }
 
@@ -202,8 +194,8 @@ impl Engine {
     ) -> Result<Vec<Outcome>> {
         panic_point("a major compaction");
         let strategy = strategy_of(store);
-        let gc_before = self.gc_before(store, self.disk.clock().unix_micros());
-        let now = self.disk.clock().now();
+        let gc_before = self.gc_before(store, self.storage.disk.clock().unix_micros());
+        let now = self.storage.disk.clock().now();
         let mut outcomes = Vec::new();
         for lives in groups(selected) {
             let tables = candidates(&lives, gc_before, now);
@@ -214,7 +206,7 @@ impl Engine {
             for task in tasks {
                 let choice = Choice::of(task, &lives);
                 let shape = Shape::of(CompactionKind::Major, choice.task.output);
-                outcomes.push(self.compact_inputs(store, choice.inputs(), shape).await?);
+                outcomes.push(CompactionJob::run(self, store, choice.inputs(), shape).await?);
             }
         }
         Ok(outcomes)

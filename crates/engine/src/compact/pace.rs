@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::backlog::Pressure;
-use crate::engine::Engine;
-use crate::options::LatencyTarget;
 use halcyon_io::clock::{Clock, Instant};
-use halcyon_io::{Purpose, PurposeStats, RateLimiter};
+use halcyon_io::{Disk, Purpose, PurposeStats, RateLimiter};
 use halcyon_pacing::{AutoController, LatencyController, LatencyCounts, Sample, p99_ns};
+
+use super::pressure::Pressure;
+use super::schedule::Schedule;
+use crate::options::LatencyTarget;
 
 pub(super) struct Pace {
     pub(super) limiter: RateLimiter,
@@ -75,7 +76,7 @@ impl Pace {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn throughput(&self) -> Option<u64> {
+    fn throughput(&self) -> Option<u64> {
         self.lock().ceiling
     }
 
@@ -109,6 +110,37 @@ impl Pace {
     pub(super) fn set_pressure(&self, pressure: Pressure) {
         self.change(|state| state.rule.set_floor(pressure.floor));
         self.urgent.store(pressure.urgent, Relaxed);
+    }
+
+    pub(super) fn shown(&self, schedule: &Schedule) -> CompactionPace {
+        let p99 = self.read_p99_ns.load(Relaxed);
+        let (latency_target, read_p99_at_rest) = self.lock().rule.target();
+        CompactionPace {
+            rate: self.limiter.rate(),
+            throughput: self.throughput(),
+            latency_target,
+            read_p99_at_rest,
+            read_p99: (p99 > 0).then(|| Duration::from_nanos(p99)),
+            compactors: schedule.limit(),
+            waiting: schedule.waiting(),
+            urgent: self.is_urgent(),
+        }
+    }
+
+    /// Adjusts the rate to what reads have taken since the last call; true if it follows them now.
+    pub(super) fn keep(
+        &self,
+        (is_working, now): (bool, Instant),
+        disk: &Disk,
+        reads: impl FnOnce() -> LatencyCounts,
+    ) -> bool {
+        self.look(is_working, || Seen {
+            at: now,
+            reads: reads(),
+            at_device: disk.histogram(Purpose::UserRead),
+            taken: self.limiter.taken(),
+            withheld: withheld(disk),
+        })
     }
 
     /// Measures the reads since the last call; true if the rate follows them.
@@ -190,55 +222,8 @@ impl Rule {
     }
 }
 
-impl Engine {
-    /// Sets `compaction_throughput`; `None`: unlimited.
-    pub fn set_compaction_throughput(&self, rate: Option<u64>) {
-        self.compactions.pace.set_throughput(rate);
-    }
-
-    /// Sets `compaction_latency_target`.
-    pub fn set_compaction_latency_target(&self, target: LatencyTarget) {
-        self.compactions.pace.set_latency_target(target);
-        self.compactions.schedule.wake();
-    }
-
-    /// Sets `concurrent_compactors`. Running compactions continue.
-    pub fn set_concurrent_compactors(&self, count: usize) {
-        self.compactions.schedule.set_limit(count);
-    }
-
-    pub fn compaction_pace(&self) -> CompactionPace {
-        let (pace, schedule) = (&self.compactions.pace, &self.compactions.schedule);
-        let p99 = pace.read_p99_ns.load(Relaxed);
-        let (latency_target, read_p99_at_rest) = pace.lock().rule.target();
-        CompactionPace {
-            rate: pace.limiter.rate(),
-            throughput: pace.throughput(),
-            latency_target,
-            read_p99_at_rest,
-            read_p99: (p99 > 0).then(|| Duration::from_nanos(p99)),
-            compactors: schedule.limit(),
-            waiting: schedule.waiting(),
-            urgent: pace.is_urgent(),
-        }
-    }
-
-    /// Adjusts the rate; true if it follows the reads now.
-    pub(super) fn keep_pace(&self, now: Instant) -> bool {
-        let is_working = self.compactions.schedule.is_working();
-        let pace = &self.compactions.pace;
-        pace.look(is_working, || Seen {
-            at: now,
-            reads: self.metrics.read_latency(),
-            at_device: self.disk.histogram(Purpose::UserRead),
-            taken: pace.limiter.taken(),
-            withheld: self.withheld(),
-        })
-    }
-
-    /// Of each processor, in the mean.
-    fn withheld(&self) -> Duration {
-        let cores = self.disk.runtime().core_count();
-        self.disk.runtime().processors_withheld() / u32::try_from(cores).unwrap_or(u32::MAX)
-    }
+/// What was withheld of each processor, in the mean.
+fn withheld(disk: &Disk) -> Duration {
+    let cores = u32::try_from(disk.runtime().core_count()).unwrap_or(u32::MAX);
+    disk.runtime().processors_withheld() / cores
 }

@@ -15,10 +15,11 @@ use halcyon_sstable::{Component, Descriptor};
 
 use halcyon_stream::TableId;
 
+use super::Compactor;
 use super::claims::Claim;
-use super::{CompactionKind, Shape};
-use crate::engine::Engine;
-use crate::store::Store;
+use super::job::{CompactionJob, Shape};
+use super::task::CompactionKind;
+use crate::tables::store::Store;
 use crate::version::{Edit, LiveSSTable};
 use crate::{Error, Result};
 
@@ -83,46 +84,41 @@ pub(crate) fn strategy_of(store: &Store) -> Compaction {
     strategy
 }
 
-impl Engine {
-    /// Schedules a pick for a table whose SSTables have changed.
-    pub(crate) fn consider(&self, store: &Arc<Store>) {
-        self.compactions.schedule.look_at(store);
-    }
-
+impl Compactor {
     /// `nodetool enableautocompaction`, `disableautocompaction`: until the node stops.
-    pub fn set_automatic_compaction(&self, table: TableId, enabled: bool) -> Result<()> {
-        let store = self.store_of(table)?;
+    pub fn set_automatic(&self, table: TableId, enabled: bool) -> Result<()> {
+        let store = self.tables.store_of(table)?;
         store.set_automatic_compaction(enabled);
-        self.consider(&store);
+        self.schedule.consider(&store);
         Ok(())
     }
 
     /// Schedules a pick for every table.
     pub(crate) fn consider_all(&self) {
-        self.stores.load().values().for_each(|store| self.consider(store));
+        self.tables.stores.load().values().for_each(|store| self.schedule.consider(store));
     }
 
     /// Runs the next task of a table's strategy. Another thread may run another task of the table at the same time.
-    pub(super) async fn look_at(&self, store: &Arc<Store>) {
-        let backing_off = store.backoff.is_active(self.disk.clock().now());
+    pub(crate) async fn pick_and_run(&self, store: &Arc<Store>) {
+        let backing_off = store.backoff.is_active(self.storage.disk.clock().now());
         if backing_off || self.reporter.check().is_err() {
             return;
         }
         let (claim, choice) = match self.claim_next(store) {
             Ok(Some(claimed)) => claimed,
             Ok(None) => return,
-            Err(e) => return self.compaction_failed(store, &[], &e),
+            Err(e) => return self.failed(store, &[], &e),
         };
-        self.consider(store);
+        self.schedule.consider(store);
         let inputs = [choice.inputs.as_slice(), &choice.expired].concat();
         let outcome = contained(self.execute(store, claim, choice)).await;
         let outcome = outcome.unwrap_or(Err(Error::Gone(Gone)));
         match outcome {
             Ok(()) => {
                 store.backoff.end();
-                self.consider(store);
+                self.schedule.consider(store);
             }
-            Err(e) => self.compaction_failed(store, &inputs, &e),
+            Err(e) => self.failed(store, &inputs, &e),
         }
     }
 
@@ -143,7 +139,7 @@ impl Engine {
         // The memtables are read first: data that is flushed between the two reads is then in the version.
         let unflushed = store.oldest_unflushed();
         let version = store.version.load_full();
-        let now_micros = self.disk.clock().unix_micros();
+        let now_micros = self.storage.disk.clock().unix_micros();
         let gc_before = self.gc_before(store, now_micros);
         for lives in groups(version.sstables()) {
             let compacting: BTreeSet<u64> = (0..)
@@ -158,7 +154,7 @@ impl Engine {
                 memtable_min_timestamp: Some(unflushed).filter(|at| *at != i64::MAX),
                 flush_size: store.flush_size.load(Relaxed),
             };
-            let candidates = candidates(&lives, gc_before, self.disk.clock().now());
+            let candidates = candidates(&lives, gc_before, self.storage.disk.clock().now());
             let mut history = store.history.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(task) = pick(strategy, &candidates, &moment, &mut history) {
                 return Some(Choice::of(task, &lives));
@@ -188,15 +184,15 @@ impl Engine {
             Reason::TombstoneCompaction => CompactionKind::Tombstone,
             Reason::Compaction | Reason::Expired => CompactionKind::Background,
         };
-        self.compact_inputs(store, &inputs, Shape::of(kind, task.output)).await.map(drop)
+        CompactionJob::run(self, store, &inputs, Shape::of(kind, task.output)).await.map(drop)
     }
 
     /// Gives an SSTable another level: only its statistics change.
     async fn relevel(&self, store: &Arc<Store>, live: &Arc<LiveSSTable>, level: u32) -> Result<()> {
-        write_level(&self.disk, live.descriptor(), level).await?;
+        write_level(&self.storage.disk, live.descriptor(), level).await?;
         let schema = store.definition.load().schema.clone();
-        let again = live.reopen(&self.disk, &schema).await?;
-        self.admit(store, vec![again], Edit::reopen).await;
+        let again = live.reopen(&self.storage.disk, &schema).await?;
+        self.tables.admit(store, vec![again], Edit::reopen).await;
         Ok(())
     }
 }

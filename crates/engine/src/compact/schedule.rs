@@ -1,29 +1,39 @@
 //! The queue of the compaction threads, and their number.
 //!
-//! 1. Tables with changed SSTables are queued, each once; requested compactions go first.
+//! 1. Tables with changed SSTables are queued, each once; what lacks an index and what an operator has requested goes first.
 //! 2. Adding to the queue wakes the control thread, which starts threads while fewer than `concurrent_compactors` run.
 //! 3. A thread takes from the queue until it is empty or there are too many threads; then it ends.
+//!
+//! The queue has what is to be done and not the code that does it. So the queue needs no service, and every service may add to it.
 
 use std::collections::VecDeque;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures_channel::oneshot;
+use halcyon_compaction::Outcome;
 
-use crate::engine::Engine;
-use crate::store::Store;
+use super::selection::Selection;
+use crate::Result;
+use crate::tables::store::Store;
 
-pub(crate) type Job = Box<dyn FnOnce(Arc<Engine>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
-
-pub(super) enum Work {
+pub(crate) enum Work {
     /// Let the table's strategy pick a task.
-    Look(Arc<Store>),
-    Job(Job),
+    Pick(Arc<Store>),
+    /// Build the indexes that SSTables of the table lack.
+    Indexes(Arc<Store>),
+    Requested(Request),
 }
 
-pub(super) struct Schedule {
+/// A compaction that an operator has requested.
+pub(crate) struct Request {
+    pub(super) store: Arc<Store>,
+    pub(super) selection: Selection,
+    /// Where its outcome goes; `None`: to the list of major compactions.
+    pub(super) answer: Option<oneshot::Sender<Result<Vec<Outcome>>>>,
+}
+
+pub(crate) struct Schedule {
     state: Mutex<WorkQueue>,
     wake: UnboundedSender<()>,
 }
@@ -38,11 +48,11 @@ struct WorkQueue {
 }
 
 /// The right to be one of the compaction threads.
-pub(super) struct Slot(Arc<Schedule>);
+pub(crate) struct Slot(Arc<Schedule>);
 
 impl Schedule {
     /// The receiver wakes the control thread.
-    pub(super) fn new(limit: usize) -> (Arc<Schedule>, UnboundedReceiver<()>) {
+    pub(crate) fn new(limit: usize) -> (Arc<Schedule>, UnboundedReceiver<()>) {
         let (wake, woken) = unbounded();
         let state = WorkQueue {
             due: VecDeque::new(),
@@ -58,64 +68,79 @@ impl Schedule {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         // An error means that the control thread has ended, and with it all compaction.
         let _ = self.wake.unbounded_send(());
     }
 
-    pub(super) fn look_at(&self, store: &Arc<Store>) {
-        let mut state = self.lock();
-        let known = |work: &Work| matches!(work, Work::Look(due) if due.id == store.id);
-        if !state.stopped && !state.due.iter().any(known) {
-            state.due.push_back(Work::Look(store.clone()));
-            drop(state);
-            self.wake();
-        }
+    /// Queues a pick for a table whose SSTables have changed.
+    pub(crate) fn consider(&self, store: &Arc<Store>) {
+        self.queue(
+            Work::Pick(store.clone()),
+            |work| matches!(work, Work::Pick(due) if due.id == store.id),
+        );
     }
 
-    pub(super) fn add(&self, job: Job) {
+    /// Queues the builds of what SSTables of a table lack of its indexes.
+    pub(crate) fn complete_indexes(&self, store: &Arc<Store>) {
+        self.queue(
+            Work::Indexes(store.clone()),
+            |work| matches!(work, Work::Indexes(due) if due.id == store.id),
+        );
+    }
+
+    /// Queues a compaction on request. Where nothing begins any more, its answer is dropped.
+    pub(super) fn request(&self, request: Request) {
+        self.queue(Work::Requested(request), |_| false);
+    }
+
+    /// Queues work unless it is known, before all picks if it is not one itself.
+    fn queue(&self, work: Work, is_known: impl Fn(&Work) -> bool) {
+        let is_pick = |work: &Work| matches!(work, Work::Pick(_));
         let mut state = self.lock();
-        if !state.stopped {
-            let behind = state.due.iter().take_while(|work| matches!(work, Work::Job(_))).count();
-            state.due.insert(behind, Work::Job(job));
-            drop(state);
-            self.wake();
+        if state.stopped || state.due.iter().any(is_known) {
+            return;
         }
+        let before = state.due.iter().take_while(|work| !is_pick(work)).count();
+        let at = if is_pick(&work) { state.due.len() } else { before };
+        state.due.insert(at, work);
+        drop(state);
+        self.wake();
     }
 
     /// One for each thread that is to be started now.
-    pub(super) fn slots(self: &Arc<Self>) -> Vec<Slot> {
+    pub(crate) fn slots(self: &Arc<Self>) -> Vec<Slot> {
         let mut state = self.lock();
         let count = state.limit.saturating_sub(state.working).min(state.due.len());
         state.working += count;
         (0..count).map(|_| Slot(self.clone())).collect()
     }
 
-    pub(super) fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.lock().limit
     }
 
     /// Excess threads end after their current task.
-    pub(super) fn set_limit(&self, limit: usize) {
+    pub(crate) fn set_limit(&self, limit: usize) {
         self.lock().limit = limit.max(1);
         self.wake();
     }
 
-    /// Tables and jobs that wait.
-    pub(super) fn waiting(&self) -> usize {
+    /// Tables and requests that wait.
+    pub(crate) fn waiting(&self) -> usize {
         self.lock().due.len()
     }
 
-    pub(super) fn is_working(&self) -> bool {
+    pub(crate) fn is_working(&self) -> bool {
         self.lock().working > 0
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.lock().stopped
     }
 
     /// Nothing begins any more.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let mut state = self.lock();
         state.stopped = true;
         let due = std::mem::take(&mut state.due);
@@ -125,7 +150,7 @@ impl Schedule {
     }
 
     /// Returns when no thread works.
-    pub(super) async fn until_idle(&self) {
+    pub(crate) async fn until_idle(&self) {
         loop {
             let idle = {
                 let mut state = self.lock();
@@ -143,7 +168,7 @@ impl Schedule {
 
 impl Slot {
     /// What to do next; `None`: end.
-    pub(super) fn next(&self) -> Option<Work> {
+    pub(crate) fn next(&self) -> Option<Work> {
         let mut state = self.0.lock();
         if state.working > state.limit { None } else { state.due.pop_front() }
     }
@@ -169,16 +194,24 @@ mod tests {
     use futures_util::{FutureExt, StreamExt};
 
     use super::*;
+    use crate::definition::Definition;
 
-    fn job() -> Job {
-        Box::new(|_| Box::pin(async {}))
+    fn store() -> Arc<Store> {
+        let system = halcyon_schema::system_tables();
+        let table = system.table("system", "local").expect("known").clone();
+        Store::new(Definition::of(table, &system), Vec::new(), 1)
+    }
+
+    fn request(schedule: &Schedule) {
+        let selection = Selection::Whole { split_output: false };
+        schedule.request(Request { store: store(), selection, answer: None });
     }
 
     /// Proves that there are never more threads than the limit, whenever it changes, and that what is due wakes the listener.
     #[test]
     fn threads_up_to_the_limit() {
         let (schedule, mut woken) = Schedule::new(2);
-        (0..5).for_each(|_| schedule.add(job()));
+        (0..5).for_each(|_| request(&schedule));
         assert_eq!(std::iter::from_fn(|| woken.next().now_or_never().flatten()).count(), 5);
         let mut slots = schedule.slots();
         assert_eq!((slots.len(), schedule.slots().len()), (2, 0));
@@ -191,7 +224,20 @@ mod tests {
         slots.extend(schedule.slots());
         assert_eq!(slots.len(), 3);
         schedule.stop();
-        schedule.add(job());
+        request(&schedule);
         assert!(slots.iter().all(|slot| slot.next().is_none()) && schedule.waiting() == 0);
+    }
+
+    /// Proves that a table is queued once for each kind of work, and that only picks wait for what is not one.
+    #[test]
+    fn picks_go_last() {
+        let (schedule, _woken) = Schedule::new(1);
+        let table = store();
+        (0..2).for_each(|_| schedule.consider(&table));
+        (0..2).for_each(|_| schedule.complete_indexes(&table));
+        request(&schedule);
+        let slots = schedule.slots();
+        let order: Vec<Work> = std::iter::from_fn(|| slots.first()?.next()).collect();
+        assert!(matches!(order[..], [Work::Indexes(_), Work::Requested(_), Work::Pick(_)]));
     }
 }

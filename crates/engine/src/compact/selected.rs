@@ -16,10 +16,10 @@ use halcyon_io::Disk;
 use halcyon_sstable::Descriptor;
 use halcyon_stream::PartitionKey;
 
+use super::Compactor;
 use super::claims::Claim;
 use super::selection::Selection;
-use crate::engine::Engine;
-use crate::store::Store;
+use crate::tables::store::Store;
 use crate::version::{LiveSSTable, Version};
 use crate::{Error, Result};
 
@@ -52,7 +52,7 @@ fn selected(selection: &Selection, version: &Version) -> Vec<Arc<LiveSSTable>> {
     }
 }
 
-impl Engine {
+impl Compactor {
     /// Claims what is selected.
     pub(super) async fn claim_selected(
         &self,
@@ -62,7 +62,7 @@ impl Engine {
         if let Selection::Files(paths) = selection {
             return self.claim_files(store, paths).await;
         }
-        let closed = self.stop_compactions(store).await;
+        let closed = self.stop_table(store).await;
         let selected = selected(selection, &store.version.load());
         Ok((closed.claim(selected.iter().map(|live| live.serial()).collect()), selected))
     }
@@ -74,7 +74,7 @@ impl Engine {
     ) -> Result<(Claim, Vec<Arc<LiveSSTable>>)> {
         let mut named = Vec::with_capacity(paths.len());
         for path in paths {
-            named.push((path, descriptor_of(&self.disk, store, path).await?));
+            named.push((path, descriptor_of(&self.storage.disk, store, path).await?));
         }
         let mut refusal = Error::Invalid(
             "the table's compactions are stopped for a moment; try again".to_owned(),

@@ -1,13 +1,15 @@
 //! Memtables become SSTables.
 //!
-//! 1. Freeze: a new memtable takes the writes; the old one keeps a place in the table's list of frozen ones and is read on.
+//! 1. Freeze: a new memtable takes the writes; the old one keeps a place in the table's list of frozen ones and is read on
+//!    (`freeze.rs`).
 //! 2. When its last pin is dropped it is sealed. A flush thread writes it, as slowly as it may (`pace.rs`): transaction log, SSTable,
-//!    commit, then the view.
+//!    commit, then the version (`sstable.rs`).
 //! 3. It leaves the list, and the commit log is discarded below the position at which it was frozen.
 //!
 //! A table's memtables are written one after the other, oldest first, so that the log is never discarded above one that is not
 //! written yet. What cannot be written stays in memory and in the log; the disk failure policy says what else happens.
 
+mod freeze;
 pub(crate) mod pace;
 mod sstable;
 mod watch;
@@ -18,214 +20,50 @@ pub(crate) use sstable::Uncommitted;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_io::spawn;
+use halcyon_io::ThreadPriority;
 use halcyon_stream::TableId;
-use pace::FlushPace;
 
-use crate::engine::Engine;
-use crate::memtable::{Memtable, Slot};
-use crate::options::DiskFailurePolicy;
+use crate::Result;
+use crate::background::Background;
+use crate::reporter::Reporter;
 use crate::shard::{Shard, ShardTable};
-use crate::store::Store;
-use crate::{Error, Result};
+use crate::storage::Storage;
+use crate::tables::Tables;
+use pace::Waits;
 
-/// After which a flush that failed is tried again, where the disk failure policy says so.
-const RETRY: Duration = Duration::from_secs(5);
-
-/// A shard's least share of the memtables' space: a few partitions.
-const BUDGET_MIN: usize = 64 << 10;
-
-impl Shard {
-    fn budget(&self) -> usize {
-        let share = self.engine().options.memtable_space / self.engine().shard_count() as u64;
-        usize::try_from(share).unwrap_or(usize::MAX).max(BUDGET_MIN)
-    }
-
-    /// Waits while frozen memtables leave no room for more; refuses while flushes fail, since that wait would have no bound.
-    pub(crate) async fn wait_for_space(&self) -> Result<()> {
-        while self.frozen_bytes.get() > 0
-            && self.filling.bytes() + self.frozen_bytes.get() >= self.budget()
-        {
-            let _hurry = self.engine().flush_waits.hurry();
-            if let Some(why) = self.flush_failure() {
-                return Err(Error::Stopped(format!(
-                    "memtables are full, and a flush of {why}; writes resume after the next successful flush"
-                )));
-            }
-            self.space.notified().await;
-            self.engine().reporter.check()?;
-        }
-        Ok(())
-    }
-
-    /// Of which table the last flush failed, and why.
-    fn flush_failure(&self) -> Option<String> {
-        let failure = |table: &Rc<ShardTable>| {
-            let why = table.failed.borrow();
-            Some(format!("{} failed: {}", table.store.table().full_name(), why.as_ref()?))
-        };
-        self.tables.borrow().values().find_map(failure)
-    }
-
-    /// Counts new bytes, and freezes the largest memtable when all together have reached their half of the budget.
-    pub(crate) fn note_growth(&self, table: &ShardTable, grown: isize) {
-        if let Some((active, frozen)) = table.counted.get() {
-            self.count(table, (active.saturating_add_signed(grown), frozen));
-        }
-        if self.filling.bytes() >= self.budget() / 2 && self.frozen_bytes.get() == 0 {
-            let largest = self.tables.borrow().values().max_by_key(|t| size(t)).cloned();
-            if let Some(largest) = largest {
-                self.freeze(&largest);
-            }
-        }
-    }
-
-    /// Counts a table's bytes again: writes that were on their way to a memtable when it was frozen grew it afterwards.
-    pub(crate) fn recount(&self, table: &ShardTable) {
-        let slots = table.frozen.borrow();
-        let frozen = slots.iter().map(|(slot, _)| slot.with(Memtable::bytes)).sum();
-        self.count(table, (size(table), frozen));
-    }
-
-    /// A table is closed, and is not counted any more: writes that were on their way to it still grow it.
-    pub(crate) fn discount(&self, table: &ShardTable) {
-        self.count(table, (0, 0));
-        table.counted.set(None);
-    }
-
-    /// Counts a table as having `bytes`, in the memtable that takes writes and in those that are being flushed.
-    fn count(&self, table: &ShardTable, (active, frozen): (usize, usize)) {
-        let Some(before) = table.counted.get() else { return };
-        table.counted.set(Some((active, frozen)));
-        self.filling.set(self.filling.bytes() + active - before.0);
-        self.frozen_bytes.set(self.frozen_bytes.get() + frozen - before.1);
-    }
-
-    /// Begins to flush a table's memtable; `None` if there is nothing in it.
-    pub(crate) fn freeze(&self, table: &Rc<ShardTable>) -> Option<Rc<Slot>> {
-        if table.held.get() {
-            return None;
-        }
-        let position = self.log.position();
-        if table.active().is_idle() {
-            let current = table.current();
-            let is_current =
-                |memtable: &Memtable| Arc::ptr_eq(memtable.table(), &current.definition.table);
-            if !table.active().with(is_current) {
-                // The table was altered: an empty memtable of the old definition would not take the cells of new columns.
-                table.replace_active(self.now());
-            }
-            if table.frozen.borrow().is_empty() {
-                self.log.discard_below(table.store.id, position);
-            }
-            return None;
-        }
-        let slot = table.replace_active(self.now());
-        table.metrics().pending_flushes.up();
-        {
-            let mut frozen = table.frozen.borrow_mut();
-            let last = frozen.last().map(|(_, before)| *before);
-            debug_assert!(
-                last <= Some(position),
-                "the commit log has gone back: {last:?} {position:?}"
-            );
-            frozen.push((slot.clone(), position));
-        }
-        self.recount(table);
-        self.flush_frozen(table);
-        Some(slot)
-    }
-
-    /// Writes a table's frozen memtables, unless that is being done.
-    fn flush_frozen(&self, table: &Rc<ShardTable>) {
-        let Some(shard) = self.handle().filter(|_| !table.flushing.replace(true)) else { return };
-        let table = table.clone();
-        let flushing = async move {
-            let outcome = shard.flush_all_frozen(&table).await;
-            table.flushing.set(false);
-            let failed = outcome.is_err();
-            if let Err(e) = &outcome {
-                shard.engine().flush_failed(&table.store, e);
-            }
-            table.failed.replace(outcome.err().map(|e| e.to_string()));
-            table.flushed.notify_all();
-            shard.space.notify_all();
-            if failed && shard.engine().reporter.failure().is_none() {
-                shard.engine().disk.clock().sleep(RETRY).await;
-                shard.flush_frozen(&table);
-            }
-        };
-        spawn(flushing).detach();
-    }
-
-    async fn flush_all_frozen(&self, table: &Rc<ShardTable>) -> Result<()> {
-        loop {
-            let oldest = table.frozen.borrow().first().cloned();
-            let Some((slot, position)) = oldest else { return Ok(()) };
-            self.engine().reporter.check_whole()?;
-            let memtable = slot.seal().await;
-            self.sync_records(&memtable).await;
-            let (engine, store) = (self.engine().clone(), table.store.clone());
-            let oldest = memtable.min_timestamp();
-            let (filling, until) = (self.filling.clone(), self.budget() / 2);
-            let write = move || async move {
-                let bytes = (memtable.bytes(), until);
-                let clock = engine.disk.clock();
-                let pace = FlushPace::begin(clock, &engine.flush_waits, filling, bytes);
-                engine.write_memtable(&store, memtable, &pace).await
-            };
-            self.engine().flushers.run(write).await??;
-            let (written, _) = table.frozen.borrow_mut().remove(0);
-            debug_assert!(Rc::ptr_eq(&written, &slot), "another memtable was flushed meanwhile");
-            self.note_flushed(table, position, oldest);
-            table.note_memtables();
-            self.log.discard_below(table.store.id, position);
-            self.recount(table);
-            table.metrics().pending_flushes.down();
-            table.metrics().flushes.up();
-            table.flushed.notify_all();
-            self.space.notify_all();
-        }
-    }
-
-    /// Flushes what this shard has of a table, and waits for it.
-    pub(crate) async fn flush_table(&self, table: &Rc<ShardTable>) -> Result<()> {
-        let frozen = self.freeze(table);
-        let last = frozen.or_else(|| table.frozen.borrow().last().map(|(slot, _)| slot.clone()));
-        let Some(last) = last else { return Ok(()) };
-        self.flush_frozen(table);
-        let _hurry = self.engine().flush_waits.hurry();
-        loop {
-            if !table.frozen.borrow().iter().any(|(slot, _)| Rc::ptr_eq(slot, &last)) {
-                return Ok(());
-            }
-            if !table.flushing.get() {
-                let why = table.failed.borrow().clone().unwrap_or_default();
-                return Err(Error::Stopped(format!(
-                    "flush of {} failed: {why}",
-                    table.store.table().full_name()
-                )));
-            }
-            table.flushed.notified().await;
-        }
-    }
+/// Writes the shards' memtables as SSTables, on threads of its own.
+pub struct Flusher {
+    storage: Arc<Storage>,
+    pub(crate) tables: Arc<Tables>,
+    reporter: Arc<Reporter>,
+    /// They also delete the files of replaced SSTables.
+    pub(crate) background: Arc<Background>,
+    pub(crate) waits: Arc<Waits>,
 }
 
-fn size(table: &ShardTable) -> usize {
-    table.active().with(Memtable::bytes)
-}
+impl Flusher {
+    pub(crate) fn new(tables: &Arc<Tables>) -> Arc<Flusher> {
+        let storage = tables.storage.clone();
+        let (runtime, count) = (storage.disk.runtime(), storage.options.flush_writers);
+        let background = Background::start(runtime, "flush", count, ThreadPriority::Batch);
+        Arc::new(Flusher {
+            background: Arc::new(background),
+            waits: Arc::default(),
+            reporter: tables.reporter.clone(),
+            tables: tables.clone(),
+            storage,
+        })
+    }
 
-impl Engine {
     /// Flushes a table's memtables on all shards; all tables if none is named.
     pub fn flush(&self, table: Option<TableId>) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let flush = move |shard: Rc<Shard>| async move {
                 let tables: Vec<Rc<ShardTable>> = match table {
                     Some(id) => shard.table_by_id(id).into_iter().collect(),
-                    None => shard.tables.borrow().values().cloned().collect(),
+                    None => shard.all_tables(),
                 };
                 let mut outcome = Ok(());
                 for table in tables {
@@ -233,29 +71,7 @@ impl Engine {
                 }
                 outcome
             };
-            self.mesh.on_each(flush).await.into_iter().try_for_each(|flushed| flushed?)
+            self.tables.mesh.on_each(flush).await.into_iter().try_for_each(|flushed| flushed?)
         })
-    }
-
-    fn flush_failed(&self, store: &Store, error: &Error) {
-        let table = store.table().full_name();
-        let tolerant = matches!(
-            self.options.disk_failure_policy,
-            DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore
-        );
-        let again = || format!("a flush of {table} failed ({error}); it is tried again");
-        if self.reporter.check_whole().is_err() {
-            return;
-        }
-        if let Some(key) = error.spares_device() {
-            return self.reporter.warn_once(key, again());
-        }
-        self.reporter.disk_failed(match tolerant {
-            true => again(),
-            false => format!(
-                "writes are refused since a flush of {table} failed ({error}); nothing acknowledged is lost, the commit log has \
-                 it. Free space or repair the disk, then restart"
-            ),
-        });
     }
 }

@@ -12,11 +12,11 @@ use halcyon_sstable::{
 };
 use halcyon_stream::{Fragment, FragmentStream, Layout, PartitionKey, RowBuf};
 
+use super::Flusher;
 use crate::caches::carried::Carrier;
-use crate::engine::Engine;
 use crate::flush::pace::FlushPace;
 use crate::memtable::{Memtable, MemtableStream};
-use crate::store::Store;
+use crate::tables::store::Store;
 use crate::version::{Edit, LiveSSTable};
 use crate::{CHECKS, Error, Result};
 
@@ -33,7 +33,7 @@ impl Uncommitted {
     }
 }
 
-impl Engine {
+impl Flusher {
     /// Writes a memtable as an SSTable of the live set, and has its compaction considered.
     pub(crate) async fn write_memtable(
         &self,
@@ -43,7 +43,7 @@ impl Engine {
     ) -> Result<Option<Arc<LiveSSTable>>> {
         let live = self.write_live(store, memtable, Some(pace)).await?;
         if live.is_some() {
-            self.consider(store);
+            self.tables.schedule.consider(store);
         }
         Ok(live)
     }
@@ -73,22 +73,22 @@ impl Engine {
         }
         panic_point("a flush");
         let schema = store.definition.load().schema.clone();
-        let disk = &self.disk;
+        let disk = &self.storage.disk;
         let extremes = Extremes::of(&memtable);
-        let version = extremes.version(self.version);
+        let version = extremes.version(self.storage.version);
         let folder = store.roomiest(disk).await?.to_path_buf();
         let id = halcyon_compaction::transaction_id(disk);
         let mut transaction =
             Transaction::begin(disk, [folder.clone()], "flush", &id, version).await?;
         let opened = async {
             let fresh = async || {
-                let id = store.fresh_id(disk, &self.options);
+                let id = store.fresh_id(disk, &self.storage.options);
                 Ok(Descriptor::new(folder.clone(), version, id))
             };
             let descriptor = transaction.add_fresh(fresh).await?;
             let ends = CHECKS.then(|| ends(&memtable));
             let rows = memtable.clone();
-            let carrier = self.carrier(store, false);
+            let carrier = self.tables.memory.carrier(store, false);
             self.write_sstable(&descriptor, rows, extremes.bases(), carrier.clone(), pace)
                 .await
                 .inspect_err(|e| {
@@ -96,20 +96,22 @@ impl Engine {
                         transaction.create_failed(&descriptor, e);
                     }
                 })?;
-            self.write_indexes(&descriptor, &memtable).await?;
-            let mode = self.options.read_mode;
+            self.storage.write_indexes(&descriptor, &memtable).await?;
+            let mode = self.storage.options.read_mode;
             let live = LiveSSTable::open(disk, &descriptor, &schema, mode).await?;
             let indexes: Vec<_> = memtable.indexes().iter().map(|index| index.of.clone()).collect();
             if let Some(problem) = live.open_indexes(disk, &indexes, mode).await.pop() {
                 return Err(Error::Stopped(problem));
             }
             // A memtable that is older than an index.
-            self.build_indexes(&live, &store.definition.load_full().indexes, |_| true).await?;
+            self.storage
+                .build_indexes(&live, &store.definition.load_full().indexes, |_| true)
+                .await?;
             if let Some((first, last)) = ends {
                 let found = (live.table.first_key(), live.table.last_key());
                 assert_eq!(found, (&first, &last), "the SSTable is not what the memtable was");
             }
-            self.hand_over(store, &live, carrier.as_ref()).await;
+            self.tables.hand_over(store, &live, carrier.as_ref()).await;
             Ok(live)
         };
         // Opened before the commit: an SSTable that cannot be opened is deleted, and the memtable stays.
@@ -134,7 +136,7 @@ impl Engine {
         let committed = transaction.commit().await;
         if matches!(committed, Ok(_) | Err(halcyon_compaction::Error::InDoubt(_))) {
             store.note_flush(live.sstable().file_length());
-            self.admit(store, vec![live.clone()], Edit::add).await;
+            self.tables.admit(store, vec![live.clone()], Edit::add).await;
         }
         // Only the log is left; the next start deletes it if this fails.
         let _ = committed?.delete().await;
@@ -154,7 +156,8 @@ impl Engine {
         let layout = flushed_layout(&table.layout, &memtable);
         let options = self.writer_options(&table.schema, &memtable)?;
         let mut writer =
-            SSTableWriter::create(&self.disk, descriptor.clone(), layout, bases, options).await?;
+            SSTableWriter::create(&self.storage.disk, descriptor.clone(), layout, bases, options)
+                .await?;
         writer.carry(carrier.map(|carrier| carrier as Arc<dyn Carry>));
         let mut stream = MemtableStream::of_all(memtable);
         let written = async {
@@ -167,7 +170,7 @@ impl Engine {
                     writer.drain().await?;
                     if let Some(pace) = pace {
                         let written = (begun - 1) as f64 / partitions as f64;
-                        pace.keep(written, || self.flushers.waiting()).await;
+                        pace.keep(written, || self.background.waiting()).await;
                     }
                 }
             }
@@ -189,14 +192,14 @@ impl Engine {
         let fp_chance = schema.options.bloom_filter_fp_chance();
         let partitioner = halcyon_model::Partitioner::Murmur3.class_name();
         Ok(WriterOptions {
-            mode: self.options.background_write_mode,
+            mode: self.storage.options.background_write_mode,
             purpose: Purpose::Flush,
-            buffer_size: self.options.direct_write_buffer_size,
+            buffer_size: self.storage.options.direct_write_buffer_size,
             expected_length: 0,
             compression: schema.options.compression(),
             estimated_keys: memtable.partition_count() as u64,
             min_index_interval: schema.options.min_index_interval(),
-            column_index_size: self.options.column_index_size,
+            column_index_size: self.storage.options.column_index_size,
             own_thread: false,
             read_back: false,
             expiration_overflow: ExpirationOverflow::Cap,

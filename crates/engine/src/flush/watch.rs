@@ -44,7 +44,7 @@ impl Shard {
             }
         }
         for id in oldest.iter().flat_map(|dirty| &dirty.held) {
-            failed |= self.engine().flush(Some(*id)).await.is_err();
+            failed |= self.flusher.flush(Some(*id)).await.is_err();
         }
         self.release_spanning();
         if failed {
@@ -52,14 +52,14 @@ impl Shard {
             self.space.notified().await;
         } else if self.log.oldest_dirty() == oldest {
             // A table that is being truncated is not flushed. Without a pause nothing else would run here, the truncation neither.
-            self.engine().disk.clock().sleep(PAUSE).await;
+            self.disk().clock().sleep(PAUSE).await;
         }
     }
 
     /// Flushes tables whose memtable has grown older than `memtable_flush_period_in_ms` allows, for as long as the shard lives. The caches
     /// get what they may have as often.
     pub(crate) fn watch_periods(&self) {
-        let (clock, this) = (self.engine().disk.clock().clone(), self.handle());
+        let (clock, this) = (self.disk().clock().clone(), self.handle());
         let Some(this) = this else { return };
         let this = Rc::downgrade(&this);
         let watching = move || {
@@ -72,7 +72,7 @@ impl Shard {
                     let Some(shard) = this.upgrade() else { return };
                     let shortest = shard.flush_expired().await;
                     shard.release_spanning();
-                    shard.fit_caches().await;
+                    shard.caches.fit_chunks(shard.tables().memory.chunks_of_shard()).await;
                     pause = shortest.map_or(PERIOD_CHECK, |period| period.min(PERIOD_CHECK));
                 }
             }

@@ -6,8 +6,8 @@
 //! 3. When nothing lacks it, the index is in `system."IndexInfo"`, until the node drains: Cassandra builds its own at its next start.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
@@ -16,11 +16,14 @@ use halcyon_stream::TableId;
 
 use super::TableIndex;
 use super::progress::{IndexBuild, Running};
-use crate::compact::Claim;
-use crate::engine::Engine;
+use crate::compact::{Claim, Schedule};
+use crate::flush::Flusher;
 use crate::memtable::Memtable;
+use crate::reporter::Reporter;
 use crate::shard::Shard;
-use crate::store::Store;
+use crate::storage::Storage;
+use crate::tables::Tables;
+use crate::tables::store::Store;
 use crate::version::LiveSSTable;
 use crate::{Error, Result};
 
@@ -41,74 +44,68 @@ enum Next {
     Nothing,
 }
 
-impl Engine {
+/// Builds the indexes that SSTables lack.
+pub struct Indexes {
+    storage: Arc<Storage>,
+    tables: Arc<Tables>,
+    reporter: Arc<Reporter>,
+    schedule: Arc<Schedule>,
+    flusher: Arc<Flusher>,
+    running: Mutex<Vec<Arc<Running>>>,
+}
+
+impl Indexes {
+    pub(crate) fn new(flusher: &Arc<Flusher>) -> Arc<Indexes> {
+        let tables = flusher.tables.clone();
+        Arc::new(Indexes {
+            storage: tables.storage.clone(),
+            reporter: tables.reporter.clone(),
+            schedule: tables.schedule.clone(),
+            tables,
+            flusher: flusher.clone(),
+            running: Mutex::default(),
+        })
+    }
+
+    fn running(&self) -> MutexGuard<'_, Vec<Arc<Running>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The builds that run.
-    pub fn index_builds(&self) -> Vec<IndexBuild> {
-        let running = self.indexes.running();
-        let shown = |running: &Arc<Running>| IndexBuild {
-            id: running.id,
-            keyspace: running.keyspace.clone(),
-            table: running.table.clone(),
-            sstables: running.sstables,
-            directory: running.directory.clone(),
-            total: running.total,
-            done: running.done.load(Relaxed).min(running.total),
-        };
-        running.iter().map(shown).collect()
+    pub fn builds(&self) -> Vec<IndexBuild> {
+        self.running().iter().map(|running| running.shown()).collect()
     }
 
     /// Makes an index again from the rows, and returns when it can be searched; meanwhile it cannot.
-    pub fn rebuild_index<'a>(
-        &'a self,
-        table: TableId,
-        name: &'a str,
-    ) -> LocalBoxFuture<'a, Result<()>> {
+    pub fn rebuild<'a>(&'a self, table: TableId, name: &'a str) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let store = self.store_of(table)?;
+            let store = self.tables.store_of(table)?;
             let definition = store.definition.load_full();
             if !definition.indexes.iter().any(|index| index.name == name) {
                 let table = store.table().full_name();
                 return Err(Error::Invalid(format!("No defined index {name} on {table}")));
             }
             store.version.load().sstables().iter().for_each(|live| live.close_index(name));
-            self.look_at_indexes(&store);
-            while self.lacks_indexes(&store).await && !self.compactions.is_stopped() {
-                self.disk.clock().sleep(PAUSE).await;
+            self.schedule.complete_indexes(&store);
+            while self.lacks_indexes(&store).await && !self.schedule.is_stopped() {
+                self.storage.disk.clock().sleep(PAUSE).await;
             }
             Ok(())
         })
     }
 
-    /// Has the indexes of a table built where they are missing, if there are any.
-    pub(crate) fn tend_indexes(&self, store: &Arc<Store>) {
-        let definition = store.definition.load();
-        let version = store.version.load();
-        let differs = |live: &Arc<LiveSSTable>| !live.has_just(&definition.indexes);
-        if !definition.indexes.is_empty() || version.sstables().iter().any(differs) {
-            self.look_at_indexes(store);
+    /// Builds what the table lacks; after a failure, it is queued again.
+    pub(crate) async fn complete(&self, store: &Arc<Store>) {
+        if let Err(e) = self.complete_indexes(store).await {
+            self.build_failed(store, &e);
+            self.storage.disk.clock().sleep(RETRY).await;
+            self.schedule.complete_indexes(store);
         }
     }
 
-    fn look_at_indexes(&self, store: &Arc<Store>) {
-        if !self.indexes.due().insert(store.id) {
-            return;
-        }
-        let store = store.clone();
-        self.compactions.add_job(Box::new(move |engine| {
-            Box::pin(async move {
-                engine.indexes.due().remove(&store.id);
-                if let Err(e) = engine.complete_indexes(&store).await {
-                    engine.index_build_failed(&store, &e);
-                    engine.disk.clock().sleep(RETRY).await;
-                    engine.look_at_indexes(&store);
-                }
-            })
-        }));
-    }
-
-    fn index_build_failed(&self, store: &Store, error: &Error) {
+    fn build_failed(&self, store: &Store, error: &Error) {
         let stopped = matches!(error, Error::Compaction(halcyon_compaction::Error::Cancelled));
-        if !stopped && !self.compactions.is_stopped() {
+        if !stopped && !self.schedule.is_stopped() {
             let table = store.table().full_name();
             self.reporter.warn_once(
                 "index build",
@@ -117,27 +114,13 @@ impl Engine {
         }
     }
 
-    /// A damaged file of an index is made again from the rows.
-    pub(super) fn index_damaged(
-        &self,
-        store: &Arc<Store>,
-        live: &LiveSSTable,
-        index: &TableIndex,
-        error: &halcyon_sstable::Error,
-    ) {
-        live.close_index(&index.name);
-        let text = format!("an index is built again, because its file is damaged: {error}");
-        self.reporter.warn_once("damaged index", text);
-        self.look_at_indexes(store);
-    }
-
     /// Returns when the indexes of a table are complete, or after a while.
-    pub fn wait_for_indexes(&self, table: TableId) -> LocalBoxFuture<'_, ()> {
+    pub fn wait(&self, table: TableId) -> LocalBoxFuture<'_, ()> {
         Box::pin(async move {
-            let Some(store) = self.stores.load().get(&table).cloned() else { return };
-            let until = self.disk.clock().now() + PATIENCE;
-            while self.lacks_indexes(&store).await && self.disk.clock().now() < until {
-                self.disk.clock().sleep(PAUSE).await;
+            let Some(store) = self.tables.stores.load().get(&table).cloned() else { return };
+            let until = self.storage.disk.clock().now() + PATIENCE;
+            while self.lacks_indexes(&store).await && self.storage.disk.clock().now() < until {
+                self.storage.disk.clock().sleep(PAUSE).await;
             }
         })
     }
@@ -153,22 +136,23 @@ impl Engine {
 
     async fn memtables_lack_indexes(&self, store: &Arc<Store>) -> bool {
         let id = store.id;
-        let lack = self.mesh.on_each(move |shard| async move { shard.lacks_indexes(id) }).await;
+        let lack =
+            self.tables.mesh.on_each(move |shard| async move { shard.lacks_indexes(id) }).await;
         lack.contains(&Ok(true))
     }
 
     async fn complete_indexes(&self, store: &Arc<Store>) -> Result<()> {
         if self.memtables_lack_indexes(store).await {
-            self.flush(Some(store.id)).await?;
+            self.flusher.flush(Some(store.id)).await?;
         }
-        while !self.compactions.is_stopped() && self.stores.load().contains_key(&store.id) {
+        while !self.schedule.is_stopped() && self.tables.stores.load().contains_key(&store.id) {
             let definition = store.definition.load_full();
             match next(store, &definition.indexes) {
                 Next::Nothing => return self.note_built(store, &definition.indexes).await,
-                Next::Wait => self.disk.clock().sleep(PAUSE).await,
+                Next::Wait => self.storage.disk.clock().sleep(PAUSE).await,
                 Next::Build(_claim, live) => {
                     for name in live.strangers(&definition.indexes) {
-                        live.remove_index(&self.disk, &name).await?;
+                        live.remove_index(&self.storage.disk, &name).await?;
                     }
                     self.build_shown(store, &live, &definition.indexes).await?;
                 }
@@ -185,7 +169,7 @@ impl Engine {
     ) -> Result<()> {
         let table = store.table();
         let running = Arc::new(Running {
-            id: self.fresh_timeuuid(),
+            id: self.storage.fresh_timeuuid(),
             keyspace: table.schema.keyspace.clone(),
             table: table.schema.name.clone(),
             sstables: store.version.load().len(),
@@ -193,13 +177,13 @@ impl Engine {
             total: live.sstable().data_length(),
             done: AtomicU64::new(0),
         });
-        self.indexes.running().push(running.clone());
+        self.running().push(running.clone());
         let go_on = |bytes| {
             running.done.fetch_add(bytes, Relaxed);
-            !self.compactions.is_stopped()
+            !self.schedule.is_stopped()
         };
-        let built = self.build_indexes(live, indexes, go_on).await;
-        self.indexes.running().retain(|other| !Arc::ptr_eq(other, &running));
+        let built = self.storage.build_indexes(live, indexes, go_on).await;
+        self.running().retain(|other| !Arc::ptr_eq(other, &running));
         built
     }
 
@@ -214,14 +198,14 @@ impl Engine {
         indexes: &[TableIndex],
         built: bool,
     ) -> Result<()> {
-        let at = self.write_time();
+        let at = self.tables.write_time();
         let row = |index: &TableIndex| built_index(keyspace, &index.name, built, at);
-        self.persist(indexes.iter().filter_map(row).collect()).await
+        self.tables.persist(indexes.iter().filter_map(row).collect()).await
     }
 
     /// Before the data goes to others: Cassandra would take an index that is named there for complete, and not build its own.
     pub(crate) async fn forget_built(&self) -> Result<()> {
-        for store in self.stores.load().values() {
+        for store in self.tables.stores.load().values() {
             let definition = store.definition.load_full();
             self.write_built(&definition.schema.keyspace, &definition.indexes, false).await?;
         }
@@ -243,6 +227,20 @@ fn next(store: &Store, indexes: &[TableIndex]) -> Next {
 }
 
 impl Shard {
+    /// A damaged file of an index is made again from the rows.
+    pub(super) fn index_damaged(
+        &self,
+        store: &Arc<Store>,
+        live: &LiveSSTable,
+        index: &TableIndex,
+        error: &halcyon_sstable::Error,
+    ) {
+        live.close_index(&index.name);
+        let text = format!("an index is built again, because its file is damaged: {error}");
+        self.reporter().warn_once("damaged index", text);
+        self.tables().schedule.complete_indexes(store);
+    }
+
     /// Whether a memtable of the table does not have all of its indexes. An empty one too: its rows would not have entries either.
     fn lacks_indexes(&self, id: TableId) -> bool {
         let Some(table) = self.table_by_id(id) else { return false };

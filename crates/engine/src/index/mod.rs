@@ -17,8 +17,8 @@ mod search;
 mod table_index;
 mod write;
 
+pub use build::Indexes;
 pub(crate) use memtable::MemtableIndex;
 pub use progress::IndexBuild;
-pub(crate) use progress::IndexBuilds;
 pub use search::Candidates;
 pub(crate) use table_index::{Attached, TableIndex, files_of, of_table};

@@ -26,7 +26,7 @@ impl Shard {
         count: usize,
     ) -> Result<Neighbours> {
         let table = self.table(table)?;
-        self.engine().check_readable(&table.store)?;
+        self.tables().check_readable(&table.store)?;
         let current = table.current();
         let slots = table.slots();
         let index = index_of(&current, search)?;
@@ -75,10 +75,10 @@ impl Shard {
         let indexes = version.sstables().iter().map(attached).collect::<Result<Vec<_>>>()?;
         let of = indexes.iter().map(|attached| attached.entries()).sum();
         for (live, attached) in version.sstables().iter().zip(&indexes) {
-            let near = self.engine().segments.nearest(attached, &vector, count, of).await;
+            let near = self.tables().memory.segments.nearest(attached, &vector, count, of).await;
             found.add(near.map_err(|error| match error {
                 halcyon_sstable::Error::Corrupt { .. } => {
-                    self.engine().index_damaged(&table.store, live, index, &error);
+                    self.index_damaged(&table.store, live, index, &error);
                     missing()
                 }
                 other => other.into(),

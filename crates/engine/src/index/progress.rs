@@ -1,18 +1,8 @@
-//! The index builds that run.
+//! An index build that runs: of what, and how far it is.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use halcyon_stream::TableId;
-
-#[derive(Default)]
-pub(crate) struct IndexBuilds {
-    /// Tables that are to be looked at.
-    due: Mutex<BTreeSet<TableId>>,
-    running: Mutex<Vec<Arc<Running>>>,
-}
-
+/// A build that runs.
 pub(super) struct Running {
     pub(super) id: [u8; 16],
     pub(super) keyspace: String,
@@ -37,12 +27,16 @@ pub struct IndexBuild {
     pub done: u64,
 }
 
-impl IndexBuilds {
-    pub(super) fn due(&self) -> MutexGuard<'_, BTreeSet<TableId>> {
-        self.due.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn running(&self) -> MutexGuard<'_, Vec<Arc<Running>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+impl Running {
+    pub(super) fn shown(&self) -> IndexBuild {
+        IndexBuild {
+            id: self.id,
+            keyspace: self.keyspace.clone(),
+            table: self.table.clone(),
+            sstables: self.sstables,
+            directory: self.directory.clone(),
+            total: self.total,
+            done: self.done.load(Relaxed).min(self.total),
+        }
     }
 }

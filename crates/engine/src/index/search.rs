@@ -100,12 +100,12 @@ impl Shard {
         limit: usize,
     ) -> Result<Candidates> {
         let table = self.table(table)?;
-        self.engine().check_readable(&table.store)?;
+        self.tables().check_readable(&table.store)?;
         let (first, last) = self.tokens();
         let own = PlaceRange { start: Place::before_token(first), end: Place::after_token(last) };
         let range = range.cut_to(own);
         let found = self.find(&table, searches, range, limit.max(1)).await;
-        found.inspect_err(|error| self.engine().reporter.read_failed(error))
+        found.inspect_err(|error| self.reporter().read_failed(error))
     }
 
     async fn find(
@@ -264,7 +264,7 @@ impl Holder {
                 let shown = attached.places(&shard.caches, terms, range, wanted, &mut take).await;
                 shown.map_err(|error| match error {
                     halcyon_sstable::Error::Corrupt { .. } => {
-                        shard.engine().index_damaged(&table.store, live, index, &error);
+                        shard.index_damaged(&table.store, live, index, &error);
                         Error::IndexNotAvailable(index.name.clone())
                     }
                     other => other.into(),

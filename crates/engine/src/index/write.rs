@@ -12,14 +12,14 @@ use halcyon_stream::{Fragment, FragmentStream, PartitionKey};
 
 use super::TableIndex;
 use crate::Result;
-use crate::engine::Engine;
 use crate::memtable::Memtable;
+use crate::storage::Storage;
 use crate::version::LiveSSTable;
 
 /// Rows of an SSTable between two looks at whether the build is to stop.
 const ROWS: u32 = 1024;
 
-impl Engine {
+impl Storage {
     fn destination(&self, descriptor: &Descriptor, index: &TableIndex) -> Result<Destination> {
         Ok(Destination {
             path: descriptor.path_of(&component_name(&index.name)?),

@@ -41,7 +41,7 @@ impl Plan<'_> {
         };
         let whole = self.with(Slices::all());
         let mut stream = whole.sources(key, memtables.clone()).await?;
-        let now = u32::try_from(self.shard.engine().disk.clock().unix_seconds()).unwrap_or(0);
+        let now = u32::try_from(self.shard.disk().clock().unix_seconds()).unwrap_or(0);
         let limits = (rows, cache.head_max());
         match gather(&self.current.definition, key, &mut stream, limits, now).await? {
             Gathered::Head(head) => {

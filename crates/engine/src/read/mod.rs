@@ -121,7 +121,7 @@ struct Plan<'a> {
 impl Shard {
     pub async fn read(&self, read: Read) -> Result<ReadStream> {
         let opened = self.open_stream(read).await;
-        opened.inspect_err(|error| self.engine().reporter.read_failed(error))
+        opened.inspect_err(|error| self.reporter().read_failed(error))
     }
 
     async fn open_stream(&self, read: Read) -> Result<ReadStream> {
@@ -132,7 +132,7 @@ impl Shard {
         });
         // From here on nothing is awaited until the version and the memtables are taken.
         let table = self.table(&read.table)?;
-        self.engine().check_readable(&table.store)?;
+        self.tables().check_readable(&table.store)?;
         let current = table.current();
         let forward = current.layout();
         if slices.reversed && matches!(read.target, ReadTarget::Range(_)) {
@@ -352,7 +352,7 @@ impl ReadStream {
     async fn advance_inner(&mut self) -> Result<bool> {
         let advanced = self.inner.advance().await;
         if let (Err(error), Some(shard)) = (&advanced, &self.shard) {
-            shard.engine().reporter.read_failed(error);
+            shard.reporter().read_failed(error);
         }
         if let (Ok(true), Some(validator)) = (&advanced, &mut self.validator)
             && let Err(violation) = validator.check(self.inner.fragment())

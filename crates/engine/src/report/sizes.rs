@@ -4,8 +4,8 @@ use futures_util::future::LocalBoxFuture;
 use halcyon_io::compute;
 
 use crate::Result;
-use crate::engine::Engine;
-use crate::store::Store;
+use crate::tables::Tables;
+use crate::tables::store::Store;
 
 /// Partitions and their mean size, of one table and one range.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct TableSizes {
     pub estimates: Vec<SizeEstimate>,
 }
 
-impl Engine {
+impl Tables {
     /// Of all tables that have storage, by keyspace and name. Ranges are of tokens, without the first and with the last.
     pub fn size_estimates(
         &self,

@@ -11,10 +11,10 @@ use halcyon_sstable::format::statistics::cardinality::Cardinality;
 use halcyon_stream::TableId;
 
 use crate::Result;
-use crate::engine::Engine;
 use crate::memtable::Memtable;
 use crate::shard::Shard;
-use crate::store::Store;
+use crate::tables::Tables;
+use crate::tables::store::Store;
 use crate::version::LiveSSTable;
 
 /// A table at one time.
@@ -72,12 +72,12 @@ fn in_memory(shard: &Shard) -> InMemory {
             slots.iter().map(|slot| slot.with(count)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         (*id, sums)
     };
-    shard.tables.borrow().iter().map(of_table).collect()
+    shard.opened.borrow().iter().map(of_table).collect()
 }
 
-impl Engine {
+impl Tables {
     /// Of all tables that have storage, by keyspace and name.
-    pub fn table_details(self: &Arc<Engine>) -> LocalBoxFuture<'_, Result<Vec<TableDetails>>> {
+    pub fn details(self: &Arc<Tables>) -> LocalBoxFuture<'_, Result<Vec<TableDetails>>> {
         Box::pin(async move {
             let mut memory = InMemory::new();
             for of_shard in self.mesh.on_each(|shard| async move { in_memory(&shard) }).await {
@@ -86,8 +86,8 @@ impl Engine {
                     *sums = (sums.0 + partitions, sums.1 + bytes);
                 }
             }
-            let engine = self.clone();
-            Ok(compute(move || engine.all_details(&memory)).await?)
+            let tables = self.clone();
+            Ok(compute(move || tables.all_details(&memory)).await?)
         })
     }
 
@@ -95,7 +95,7 @@ impl Engine {
     fn all_details(&self, memory: &InMemory) -> Vec<TableDetails> {
         let stores = self.stores.load_full();
         let of_store = |store: &Arc<Store>| {
-            let mut details = self.details(store);
+            let mut details = self.details_of(store);
             let (partitions, bytes) = memory.get(&store.id).copied().unwrap_or_default();
             details.partitions += partitions;
             details.memtable_bytes = bytes;
@@ -106,7 +106,7 @@ impl Engine {
         all
     }
 
-    fn details(&self, store: &Store) -> TableDetails {
+    fn details_of(&self, store: &Store) -> TableDetails {
         let table = store.table();
         let mut details = TableDetails {
             keyspace: table.schema.keyspace.clone(),
@@ -120,13 +120,13 @@ impl Engine {
             details.level_fanout = options.fanout;
         }
         let version = store.version.load_full();
-        let now = u32::try_from(self.disk.clock().unix_seconds()).unwrap_or(u32::MAX);
+        let now = u32::try_from(self.storage.disk.clock().unix_seconds()).unwrap_or(u32::MAX);
         let gc_before = now.saturating_sub(table.schema.options.gc_grace_seconds());
         let mut keys = Cardinality::default();
         let (mut size_sum, mut size_count, mut droppable, mut cells) = (0.0, 0.0, 0.0, 0.0);
         for live in version.sstables() {
             details.add(live);
-            details.old_sstables += usize::from(live.descriptor().version != self.version);
+            details.old_sstables += usize::from(live.descriptor().version != self.storage.version);
             let statistics = live.sstable().statistics();
             match statistics.compaction.as_ref().and_then(|c| c.cardinality().ok()) {
                 Some(sketch) => keys.merge(&sketch),

@@ -16,11 +16,11 @@ use halcyon_model::schema::TableSchema;
 use halcyon_schema::catalog::Catalog;
 use halcyon_stream::Mutation;
 
+use super::Schema;
 use crate::definition::Definition;
-use crate::engine::Engine;
 use crate::index::TableIndex;
 use crate::shard::Shard;
-use crate::store::{Store, create_directories, has_storage, table_directories};
+use crate::tables::store::{Store, create_directories, has_storage, table_directories};
 use crate::version::{Edit, LiveSSTable};
 use crate::{Error, Result};
 
@@ -37,33 +37,33 @@ struct Changes {
     gone: Arc<[Arc<Store>]>,
 }
 
-impl Engine {
+impl Schema {
     /// Waits until no other schema change runs.
-    pub async fn lock_schema(&self) -> SchemaLock<'_> {
+    pub async fn lock(&self) -> SchemaLock<'_> {
         SchemaLock { _held: self.changing.lock().await }
     }
 
     /// Persists a schema change (mutations of `system_schema`), creates or drops storage, and makes the catalog current on
     /// all shards. Changes are made one at a time.
-    pub fn change_schema<'a>(
+    pub fn change<'a>(
         self: &'a Arc<Self>,
         _lock: &'a SchemaLock<'a>,
         to: Arc<Catalog>,
         rows: Vec<Mutation>,
     ) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let version = halcyon_schema::schema_version_row(to.version, self.write_time());
-            let known = |row: &Mutation| self.stores.load().contains_key(&row.table);
-            let (engine, wanted) = (self.clone(), to.clone());
+            let version = halcyon_schema::schema_version_row(to.version, self.tables.write_time());
+            let known = |row: &Mutation| self.tables.stores.load().contains_key(&row.table);
+            let (schema, wanted) = (self.clone(), to.clone());
             let Changes { altered, created, gone } =
-                compute(move || engine.changes(&wanted)).await?;
-            if self.options.auto_snapshot {
+                compute(move || schema.changes(&wanted)).await?;
+            if self.storage.options.auto_snapshot {
                 // Before the rows are durable: from then on nothing stops the DROP.
                 for store in &*gone {
-                    self.flush(Some(store.id)).await?;
+                    self.flusher.flush(Some(store.id)).await?;
                 }
             }
-            self.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
+            self.tables.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
             let made = self.make_current(to, Changes { altered, created, gone }).await;
             if matches!(made, Err(Error::Gone(_))) {
                 // The rows are durable: the next start has the new schema.
@@ -88,13 +88,13 @@ impl Engine {
         for store in &*gone {
             let definition = store.definition.load_full();
             let keyspace = &definition.schema.keyspace;
-            self.write_built(keyspace, &definition.indexes, false).await?;
+            self.indexes.write_built(keyspace, &definition.indexes, false).await?;
             self.empty(store).await;
         }
         let opened: Arc<[Arc<Store>]> = opened.into();
-        let (engine, more, less) = (self.clone(), opened.clone(), gone.clone());
-        compute(move || engine.replace_stores(&more, &less)).await?;
-        let before = self.catalog.swap(to);
+        let (schema, more, less) = (self.clone(), opened.clone(), gone.clone());
+        compute(move || schema.replace_stores(&more, &less)).await?;
+        let before = self.tables.catalog.swap(to);
         let (more, less) = (opened.clone(), gone.clone());
         let adopt = move |shard: Rc<Shard>| {
             let (opened, gone) = (more.clone(), less.clone());
@@ -103,7 +103,7 @@ impl Engine {
                 shard.close_tables(&gone).await;
             }
         };
-        self.mesh.on_each(adopt).await.into_iter().collect::<Result<(), _>>()?;
+        self.tables.mesh.on_each(adopt).await.into_iter().collect::<Result<(), _>>()?;
         for store in &*gone {
             self.discard(store).await?;
         }
@@ -114,7 +114,7 @@ impl Engine {
     /// Not for a shard: it takes a millisecond for a thousand tables.
     fn changes(&self, to: &Catalog) -> Changes {
         let (mut altered, mut created) = (Vec::new(), Vec::new());
-        let mut gone = BTreeMap::clone(&self.stores.load());
+        let mut gone = BTreeMap::clone(&self.tables.stores.load());
         for table in to.tables().filter(|table| has_storage(table)) {
             let definition = || Definition::of(table.clone(), to);
             match gone.remove(&table.id) {
@@ -128,38 +128,16 @@ impl Engine {
 
     /// Not for a shard either.
     fn replace_stores(&self, opened: &[Arc<Store>], gone: &[Arc<Store>]) {
-        let mut stores = BTreeMap::clone(&self.stores.load());
+        let mut stores = BTreeMap::clone(&self.tables.stores.load());
         gone.iter().for_each(|store| drop(stores.remove(&store.id)));
         stores.extend(opened.iter().map(|store| (store.id, store.clone())));
-        self.stores.store(Arc::new(stores));
-    }
-
-    /// Writes rows through the shards that own them. They are durable whatever `commitlog_sync` says: files are made and removed because
-    /// of them, and a start must know why.
-    pub(crate) async fn persist(&self, rows: Vec<Mutation>) -> Result<()> {
-        let mut by_owner: Vec<Vec<Mutation>> =
-            (0..self.shard_count()).map(|_| Vec::new()).collect();
-        for row in rows {
-            if let Some(own) = by_owner.get_mut(self.owner(row.key.token)) {
-                own.push(row);
-            }
-        }
-        for (index, rows) in by_owner.into_iter().enumerate() {
-            if !rows.is_empty() {
-                let written = self.mesh.on(index, |shard| async move {
-                    shard.apply(rows).await?;
-                    Ok::<(), Error>(shard.log.sync().await?)
-                });
-                written.await??;
-            }
-        }
-        Ok(())
+        self.tables.stores.store(Arc::new(stores));
     }
 
     async fn create(&self, definition: Arc<Definition>) -> Result<Arc<Store>> {
-        let directories = table_directories(&self.options, &definition.table)?;
-        create_directories(&self.disk, &directories).await?;
-        Ok(Store::new(definition, directories, self.shard_count()))
+        let directories = table_directories(&self.storage.options, &definition.table)?;
+        create_directories(&self.storage.disk, &directories).await?;
+        Ok(Store::new(definition, directories, self.tables.shard_count()))
     }
 
     /// A read finds at any moment SSTables that its definition can read: the new schema becomes current when all of the live set are
@@ -186,7 +164,7 @@ impl Engine {
             }
         }
         match current.indexes == store.definition.load().indexes {
-            true => self.flush(Some(store.id)).await,
+            true => self.flusher.flush(Some(store.id)).await,
             false => self.indexes_changed(store, &current).await,
         }
     }
@@ -200,51 +178,10 @@ impl Engine {
         let stays = |index: &&TableIndex| now.indexes.iter().any(|other| other.name == index.name);
         let gone: Vec<TableIndex> =
             before.indexes.iter().filter(|index| !stays(index)).cloned().collect();
-        self.write_built(&now.schema.keyspace, &gone, false).await?;
+        self.indexes.write_built(&now.schema.keyspace, &gone, false).await?;
         // Memtables of before are flushed with the new indexes; then SSTables are what lacks them.
-        self.flush(Some(store.id)).await?;
-        self.tend_indexes(store);
-        Ok(())
-    }
-
-    /// Puts SSTables, by an edit of the live set, beside what the current definition reads. If it was altered since they were opened,
-    /// they are opened again first: they may have a column that it lacks. Where that fails they are live all the same, for the disk
-    /// has them, and a failed read is what it is.
-    pub(crate) async fn admit(
-        &self,
-        store: &Arc<Store>,
-        mut added: Vec<Arc<LiveSSTable>>,
-        edit: impl FnOnce(Vec<Arc<LiveSSTable>>) -> Edit,
-    ) {
-        let _changing = self.reporter.changing("the list of a table's SSTables");
-        panic_point("an edit of the live set");
-        loop {
-            let definition = store.definition.load_full();
-            let matched = self.match_schema(&definition.schema, &mut added).await;
-            if let Err(e) = &matched {
-                self.reporter.read_failed(e);
-            }
-            let _admission = store.lock_admission();
-            if matched.is_err() || Arc::ptr_eq(&definition, &store.definition.load_full()) {
-                let lack = !added.iter().all(|live| live.has_all(&definition.indexes));
-                added.iter().for_each(|live| self.walk_index(live));
-                self.edit(store, &edit(added));
-                if lack {
-                    self.tend_indexes(store);
-                }
-                return;
-            }
-        }
-    }
-
-    async fn match_schema(
-        &self,
-        schema: &Arc<TableSchema>,
-        added: &mut [Arc<LiveSSTable>],
-    ) -> Result<()> {
-        for live in added.iter_mut().filter(|live| !live.schema.has_columns_of(schema)) {
-            *live = live.reopen(&self.disk, schema).await?;
-        }
+        self.flusher.flush(Some(store.id)).await?;
+        self.tables.tend_indexes(store);
         Ok(())
     }
 
@@ -256,10 +193,10 @@ impl Engine {
     ) -> Result<()> {
         let mut reopened = Vec::new();
         for live in sstables.iter().filter(|live| !live.schema.has_columns_of(schema)) {
-            reopened.push(live.reopen(&self.disk, schema).await?);
+            reopened.push(live.reopen(&self.storage.disk, schema).await?);
         }
         if !reopened.is_empty() {
-            self.edit(store, &Edit::reopen(reopened));
+            self.tables.edit(store, &Edit::reopen(reopened));
         }
         Ok(())
     }
@@ -269,18 +206,20 @@ impl Engine {
         let id = store.id;
         // A failure leaves records in the commit log, which a replay skips: their table is unknown then. The table must go all the
         // same: its memtables are thrown away already, and the schema on disk does not have it.
-        let _ = self.mesh.on_each(move |shard| async move { shard.empty_table(id).await }).await;
+        let _ =
+            self.tables.mesh.on_each(move |shard| async move { shard.empty_table(id).await }).await;
     }
 
     /// Gives up a dropped table: its part of the log, its files.
     async fn discard(&self, store: &Arc<Store>) -> Result<()> {
         let id = store.id;
-        let forgotten = self.mesh.on_each(move |shard| async move { shard.forget_log(id) }).await;
+        let forgotten =
+            self.tables.mesh.on_each(move |shard| async move { shard.forget_log(id) }).await;
         forgotten.into_iter().collect::<Result<(), _>>()?;
-        if self.options.auto_snapshot {
-            self.snapshot_before(store, "dropped").await?;
+        if self.storage.options.auto_snapshot {
+            self.snapshots.take_before(store, "dropped").await?;
         }
-        let _compacting = self.stop_compactions(store).await;
-        self.remove_sstables(store).await
+        let _compacting = self.compactor.stop_table(store).await;
+        self.compactor.remove_all(store).await
     }
 }

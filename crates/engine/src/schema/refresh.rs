@@ -14,24 +14,24 @@ use halcyon_sstable::Error as SSTableError;
 use halcyon_sstable::format::listing::{self, ListedSSTable, UnreadableName};
 use halcyon_stream::TableId;
 
+use super::Schema;
 use crate::Result;
 use crate::compact::write_level;
-use crate::engine::Engine;
 use crate::shard::Shard;
 use crate::start::set_apart::in_order;
-use crate::store::Store;
+use crate::tables::store::Store;
 use crate::version::{Edit, LiveSSTable};
 
-impl Engine {
+impl Schema {
     /// Adds new SSTables to a table; how many. All or none: one that cannot be read leaves the table as it was.
     pub fn load_new_sstables(
-        self: &Arc<Engine>,
+        self: &Arc<Schema>,
         table: TableId,
     ) -> LocalBoxFuture<'_, Result<usize>> {
         Box::pin(async move {
             self.reporter.check()?;
-            let store = self.store_of(table)?;
-            let compacting = self.stop_compactions(&store).await;
+            let store = self.tables.store_of(table)?;
+            let compacting = self.compactor.stop_table(&store).await;
             let found = self.new_sstables(&store).await?;
             if found.is_empty() {
                 return Ok(0);
@@ -40,22 +40,23 @@ impl Engine {
             let mut added = Vec::with_capacity(found.len());
             for listed in &found {
                 // Where it was is another table's order of levels.
-                write_level(&self.disk, &listed.descriptor, 0).await?;
-                let mode = self.options.read_mode;
+                write_level(&self.storage.disk, &listed.descriptor, 0).await?;
+                let mode = self.storage.options.read_mode;
                 let live =
-                    LiveSSTable::open_listed(&self.disk, listed, &definition.schema, mode).await?;
+                    LiveSSTable::open_listed(&self.storage.disk, listed, &definition.schema, mode)
+                        .await?;
                 added.push(in_order(live, &definition.schema)?);
             }
             store.note_ids(found.iter().map(|listed| listed.descriptor.id));
             let count = added.len();
-            self.admit(&store, added, Edit::add).await;
+            self.tables.admit(&store, added, Edit::add).await;
             // Heads of partitions that were read before.
             let forget = move |shard: Rc<Shard>| async move { shard.rows.forget_table(table) };
-            self.mesh.on_each(forget).await.into_iter().collect::<Result<(), _>>()?;
+            self.tables.mesh.on_each(forget).await.into_iter().collect::<Result<(), _>>()?;
             drop(compacting);
-            self.tend_indexes(&store);
-            self.wait_for_indexes(table).await;
-            self.consider(&store);
+            self.tables.tend_indexes(&store);
+            self.indexes.wait(table).await;
+            self.tables.schedule.consider(&store);
             Ok(count)
         })
     }
@@ -64,14 +65,14 @@ impl Engine {
         let mut known = descriptors(store);
         let mut found = Vec::new();
         for directory in &store.directories {
-            let entries = self.disk.list(directory).await?;
+            let entries = self.storage.disk.list(directory).await?;
             let names = entries.iter().filter(|entry| !entry.is_dir).map(|entry| &entry.name);
             let listing = listing::group(directory, names);
             if let Some(UnreadableName { name, why }) = listing.unreadable.into_iter().next() {
                 let path = directory.join(name);
                 return Err(SSTableError::Unsupported { path, what: why }.into());
             }
-            let named = txn_log::named_in_directory(&self.disk, directory).await?;
+            let named = txn_log::named_in_directory(&self.storage.disk, directory).await?;
             let is_ours = |listed: &ListedSSTable| named.contains(&listed.descriptor.file_prefix());
             found.extend(listing.sstables.into_iter().filter(|listed| !is_ours(listed)));
         }

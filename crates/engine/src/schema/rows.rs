@@ -13,7 +13,7 @@ use crate::Result;
 use crate::current::Current;
 use crate::memtable::Memtable;
 use crate::read::ReadStream;
-use crate::store::Store;
+use crate::tables::store::Store;
 
 /// Reads all of `system_schema`, from SSTables and the commit log.
 pub(crate) async fn schema_rows<'a>(

@@ -6,30 +6,24 @@
 //! 3. Remove the SSTables in one transaction, resume flushes, and record the truncation in `system.local`.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_compaction::txn_log::Transaction;
 use halcyon_io::Gone;
 use halcyon_model::bytes::Put;
 use halcyon_model::{NO_DELETION_TIME, NO_TTL};
 use halcyon_schema::system_tables;
 use halcyon_stream::{Cell, Mutation, PartitionKey, RowBuf, TableId};
 
-use crate::engine::Engine;
+use super::Schema;
 use crate::shard::Shard;
-use crate::store::Store;
-use crate::version::{Edit, LiveSSTable, replaced};
 use crate::{Error, Result};
 
-impl Engine {
+impl Schema {
     /// Removes all data of a table on all shards, and records the time (`system.local.truncated_at`).
     pub fn truncate(&self, table: TableId) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
             self.reporter.check()?;
-            let store = self.stores.load().get(&table).cloned();
-            let store =
-                store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
+            let store = self.tables.store_of(table)?;
             if let Some(apart) = store.apart().first() {
                 return Err(Error::Invalid(format!(
                     "{}.{} is not truncated: what an SSTable has that was set apart at the start would come back with it; see \
@@ -40,13 +34,13 @@ impl Engine {
             store.check_removable()?;
             // Without this, a crash on the way would forget the deletions in the memtables and keep the rows on disk. Now all
             // rows go in one transaction.
-            self.flush(Some(table)).await?;
-            if self.options.auto_snapshot {
-                self.snapshot_before(&store, "truncated").await?;
+            self.flusher.flush(Some(table)).await?;
+            if self.storage.options.auto_snapshot {
+                self.snapshots.take_before(&store, "truncated").await?;
             }
             self.clear(table).await?;
             match self.truncation(table) {
-                Some(row) => self.persist(vec![row]).await,
+                Some(row) => self.tables.persist(vec![row]).await,
                 None => Ok(()),
             }
         })
@@ -55,76 +49,33 @@ impl Engine {
     /// Removes all data of a table, on all shards.
     pub fn clear(&self, table: TableId) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            let store = self.stores.load().get(&table).cloned();
-            let store =
-                store.ok_or_else(|| Error::UnknownTable(halcyon_model::hex::encode(&table)))?;
+            let store = self.tables.store_of(table)?;
             store.check_removable()?;
             let hold = |shard: Rc<Shard>| async move {
                 let held = shard.spanning.hold().await;
                 shard.spanning_held.borrow_mut().push(held);
             };
-            self.mesh.on_each(hold).await.into_iter().collect::<Result<(), _>>()?;
+            self.tables.mesh.on_each(hold).await.into_iter().collect::<Result<(), _>>()?;
             let empty = move |shard: Rc<Shard>| async move { shard.empty_table(table).await };
-            let mut outcome = all_of(self.mesh.on_each(empty).await);
+            let mut outcome = all_of(self.tables.mesh.on_each(empty).await);
             let free = |shard: Rc<Shard>| async move {
                 drop(shard.spanning_held.borrow_mut().pop());
                 Ok(())
             };
-            outcome = outcome.and(all_of(self.mesh.on_each(free).await));
+            outcome = outcome.and(all_of(self.tables.mesh.on_each(free).await));
             if outcome.is_ok() {
-                let _compacting = self.stop_compactions(&store).await;
-                outcome = self.remove_sstables(&store).await;
+                let _compacting = self.compactor.stop_table(&store).await;
+                outcome = self.compactor.remove_all(&store).await;
             }
             let release = move |shard: Rc<Shard>| async move {
                 shard.release_table(table);
                 Ok(())
             };
-            outcome = outcome.and(all_of(self.mesh.on_each(release).await));
+            outcome = outcome.and(all_of(self.tables.mesh.on_each(release).await));
             // A read that began before this may hold rows that no longer exist.
             store.note_truncation();
             outcome
         })
-    }
-
-    /// Removes all SSTables; their files are deleted when the last reader drops them.
-    pub(crate) async fn remove_sstables(&self, store: &Arc<Store>) -> Result<()> {
-        self.remove(store, store.version.load_full().sstables()).await
-    }
-
-    /// Removes SSTables, in one transaction.
-    pub(crate) async fn remove(
-        &self,
-        store: &Arc<Store>,
-        sstables: &[Arc<LiveSSTable>],
-    ) -> Result<()> {
-        if sstables.is_empty() {
-            return Ok(());
-        }
-        let id = halcyon_compaction::transaction_id(&self.disk);
-        let mut transaction = Transaction::begin(
-            &self.disk,
-            sstables.iter().map(|live| live.descriptor().directory.clone()),
-            "unknown",
-            &id,
-            self.version,
-        )
-        .await?;
-        for live in sstables {
-            if let Err(e) = transaction.remove(live.descriptor()).await {
-                // Where even the cleaning fails, the next start finds no COMMIT and keeps the files.
-                let _ = transaction.abort().await;
-                return Err(e.into());
-            }
-        }
-        let leftovers = transaction.commit().await?;
-        replaced(sstables, leftovers, self.forget(sstables, None), self.flushers.clone());
-        self.edit(store, &Edit::replace(sstables, Vec::new()));
-        Ok(())
-    }
-
-    /// How often the table was truncated since the start; unlike the times, they tell what came first after the clock was set back too.
-    pub fn truncations(&self, table: &TableId) -> u64 {
-        self.stores.load().get(table).map_or(0, |store| store.truncations())
     }
 
     /// The entry of `system.local.truncated_at`: a position in the log, which only Cassandra uses, and the time.
@@ -132,9 +83,9 @@ impl Engine {
         let system = system_tables();
         let local = system.table("system", "local")?;
         let at = local.layout.regulars.iter().position(|c| c.name == b"truncated_at")?;
-        let micros = self.write_time().micros;
+        let micros = self.tables.write_time().micros;
         // A batch of the same millisecond is one that came before.
-        self.times.note(micros.div_euclid(1000) * 1000 + 999);
+        self.tables.times.note(micros.div_euclid(1000) * 1000 + 999);
         let mut value = Vec::new();
         value.put_i64(-1);
         value.put_i32(0);
@@ -165,7 +116,7 @@ impl Shard {
     /// Drops the table's memtable, and suspends its flushes until `release_table`.
     pub(crate) async fn empty_table(&self, id: TableId) -> Result<()> {
         let Some(table) = self.table_by_id(id) else { return Ok(()) };
-        let _changing = self.engine().reporter.changing("a table that is emptied");
+        let _changing = self.reporter().changing("a table that is emptied");
         table.held.set(true);
         let append = self.log.append(self.record.borrow_mut().truncated(id), &[id])?;
         let position = append.position;
@@ -174,7 +125,7 @@ impl Shard {
         append.durable().await?;
         // Under `periodic` the record is not durable yet, and the data is removed next.
         self.log.sync().await?;
-        let _hurry = self.engine().flush_waits.hurry();
+        let _hurry = self.flusher.waits.hurry();
         while !table.frozen.borrow().is_empty() && table.flushing.get() {
             table.flushed.notified().await;
         }

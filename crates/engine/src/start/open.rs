@@ -8,41 +8,47 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use futures_util::future::LocalBoxFuture;
 use halcyon_commitlog::ReplayReport;
 use halcyon_compaction::{refuse_cassandra, txn_log};
-use halcyon_io::{DirLock, Disk, Mesh, ThreadPriority};
+use halcyon_io::{DirLock, Disk, Inbox, Mesh};
 use halcyon_model::{NO_TIMESTAMP, Partitioner};
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_schema::rows::difference;
 use halcyon_schema::system_tables;
 use halcyon_sstable::Error as SSTableError;
-use halcyon_sstable::attached::Segments;
 use halcyon_sstable::format::listing::{self, UnreadableName};
 use halcyon_sstable::read::{Budget, CacheSizes, ReadCaches};
 use halcyon_sstable::{SSTableId, Version as SSTableVersion};
 use halcyon_stream::TableId;
 
-use crate::background::Background;
-use crate::compact::Compactions;
+use crate::caches::memory::Memory;
+use crate::compact::{Compactor, Schedule};
+use crate::control;
 use crate::definition::Definition;
-use crate::engine::Engine;
-use crate::index::IndexBuilds;
+use crate::engine::{Engine, Unopened};
+use crate::flush::Flusher;
+use crate::index::Indexes;
 use crate::memtable::Memtable;
 use crate::metrics::shards::ShardMetrics;
-use crate::report::set_apart::SetApart;
 use crate::reporter::Reporter;
-use crate::schema::NextExpiry;
+use crate::schema::Schema;
 use crate::schema::rows::schema_rows;
+use crate::shard::{Seat, Shard};
+use crate::snapshots::Snapshots;
 use crate::start::batches;
 use crate::start::directories::{TableFolder, refuse_foreign, table_folders};
 use crate::start::recover::{StartProgress, Truncations, replay_schema};
 use crate::start::set_apart;
-use crate::store::{Store, create_directories, has_storage, table_directories};
-use crate::times::WriteTimes;
+use crate::storage::Storage;
+use crate::tables::Tables;
+use crate::tables::set_apart::{SetApart, of_schema};
+use crate::tables::store::{Store, create_directories, has_storage, table_directories};
+use crate::tables::times::WriteTimes;
 use crate::version::{LiveSSTable, Version};
 use crate::{Error, Options, Result};
 
@@ -119,19 +125,20 @@ impl Engine {
                 opening.report.notes.push(note);
             }
             let (catalog, truncations, log) = opening.catalog().await?;
-            let unusable = set_apart::of_schema(&catalog).map(|table| table.note());
+            let unusable = of_schema(&catalog).map(|table| table.note());
             opening.report.warnings.extend(unusable);
             opening.open_tables(&catalog, |_| true).await?;
             opening.note_orphans().await?;
             let disk = opening.disk.clone();
             let (engine, mut report) = opening.engine(catalog, locks, log.next_segment);
-            let (counts, log) = engine.replay_all(truncations, &progress).await?;
+            let (tables, flusher) = (&engine.tables, &engine.flusher);
+            let (counts, log) = flusher.replay_all(truncations, &progress).await?;
             report.segments_replayed = log.segments;
             report.mutations_replayed = counts.replayed;
             report.mutations_skipped = counts.skipped;
             report.notes.extend(log.notes.iter().cloned());
             if counts.set_apart == 0 {
-                log.delete(&disk, &engine.options.commitlog.directory).await?;
+                log.delete(&disk, &engine.options().commitlog.directory).await?;
             } else {
                 report.notes.push(format!(
                     "the commit log is kept: it has {} writes to tables that are set apart",
@@ -139,59 +146,49 @@ impl Engine {
                 ));
             }
             if counts.replayed > 0 {
-                engine.stores.load().values().for_each(|store| engine.consider(store));
+                engine.compactor.consider_all();
             }
-            engine.times.note(engine.newest_own_write());
-            engine.install_schema().await?;
-            engine.stores.load().values().for_each(|store| engine.tend_indexes(store));
+            tables.times.note(newest_own_write(tables));
+            install_schema(flusher).await?;
+            tables.stores.load().values().for_each(|store| tables.tend_indexes(store));
             Ok((engine, report))
         })
     }
 
-    /// The newest timestamp in the keyspaces that only nodes write to. All that was replayed is in SSTables.
-    fn newest_own_write(&self) -> i64 {
-        let stores = self.stores.load();
-        let is_own = |store: &&Arc<Store>| {
-            matches!(store.definition.load().schema.keyspace.as_str(), "system" | "system_schema")
-        };
-        let newest = |store: &Arc<Store>| {
-            store.version.load().sstables().iter().map(|live| live.max_timestamp()).max()
-        };
-        stores.values().filter(is_own).filter_map(newest).max().unwrap_or(NO_TIMESTAMP)
-    }
-
-    /// Writes the schema of Cassandra's system tables into a fresh directory.
-    async fn install_schema(self: &Arc<Engine>) -> Result<()> {
-        let catalog = self.catalog();
-        let Some(keyspaces) = catalog.table("system_schema", "keyspaces") else { return Ok(()) };
-        let store = self.stores.load().get(&keyspaces.id).cloned();
-        if store.is_none_or(|store| !store.version.load().is_empty()) {
-            return Ok(());
-        }
-        let at = self.write_time();
-        let mut memtables: BTreeMap<TableId, Memtable> = BTreeMap::new();
-        for mutation in difference(&Catalog::default(), &catalog, at) {
-            let Some(table) = catalog.tables().find(|t| t.id == mutation.table) else { continue };
-            let memtable =
-                memtables.entry(table.id).or_insert_with(|| Memtable::new(table.clone()));
-            memtable.apply(mutation)?;
-        }
-        // The keyspaces come last: without them a start that was cut short here does it again.
-        let last = memtables.remove(&keyspaces.id);
-        self.flush_replayed(memtables).await?;
-        self.flush_replayed(last.into_iter().map(|m| (keyspaces.id, m)).collect()).await
+    /// Opens shard `index` on the calling thread; the inbox is then to be served on it.
+    pub fn open_shard(
+        self: &Arc<Engine>,
+        index: usize,
+    ) -> LocalBoxFuture<'static, Result<(Rc<Shard>, Inbox<Shard>)>> {
+        let engine = self.clone();
+        Box::pin(async move {
+            let inbox = engine.unopened.take_inbox(index)?;
+            let seat = Seat {
+                index,
+                tables: engine.tables.clone(),
+                flusher: engine.flusher.clone(),
+                metrics: engine.metrics.clone(),
+                first_segment: engine.unopened.first_segment,
+            };
+            Ok((Shard::open(seat).await?, inbox))
+        })
     }
 
     /// `nodetool drain`: stops compaction, refuses writes from now on, flushes everything. Reads are served.
     pub fn settle(&self) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            self.compactions.stop().await;
-            self.reporter.check_whole()?;
-            if self.reporter.failure().is_none() {
-                self.forget_built().await?;
+            self.compactor.stop().await;
+            let control = self.control.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(control) = control {
+                // It was woken by the stop, and does nothing that takes time; a panic was told when it happened.
+                let _ = control.join().await;
             }
-            self.reporter.drain();
-            self.flush(None).await
+            self.reporter().check_whole()?;
+            if self.reporter().failure().is_none() {
+                self.indexes.forget_built().await?;
+            }
+            self.reporter().drain();
+            self.flusher.flush(None).await
         })
     }
 
@@ -199,13 +196,48 @@ impl Engine {
     pub fn drain(&self) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
             self.settle().await?;
-            for closed in self.mesh.on_each(|shard| async move { shard.log.close().await }).await {
+            for closed in
+                self.tables.mesh.on_each(|shard| async move { shard.log.close().await }).await
+            {
                 closed??;
             }
-            self.flushers.catch_up().await;
+            self.flusher.background.catch_up().await;
             Ok(())
         })
     }
+}
+
+/// The newest timestamp in the keyspaces that only nodes write to. All that was replayed is in SSTables.
+fn newest_own_write(tables: &Tables) -> i64 {
+    let stores = tables.stores.load();
+    let is_own = |store: &&Arc<Store>| {
+        matches!(store.definition.load().schema.keyspace.as_str(), "system" | "system_schema")
+    };
+    let newest = |store: &Arc<Store>| {
+        store.version.load().sstables().iter().map(|live| live.max_timestamp()).max()
+    };
+    stores.values().filter(is_own).filter_map(newest).max().unwrap_or(NO_TIMESTAMP)
+}
+
+/// Writes the schema of Cassandra's system tables into a fresh directory.
+async fn install_schema(flusher: &Flusher) -> Result<()> {
+    let catalog = flusher.tables.catalog();
+    let Some(keyspaces) = catalog.table("system_schema", "keyspaces") else { return Ok(()) };
+    let store = flusher.tables.stores.load().get(&keyspaces.id).cloned();
+    if store.is_none_or(|store| !store.version.load().is_empty()) {
+        return Ok(());
+    }
+    let at = flusher.tables.write_time();
+    let mut memtables: BTreeMap<TableId, Memtable> = BTreeMap::new();
+    for mutation in difference(&Catalog::default(), &catalog, at) {
+        let Some(table) = catalog.tables().find(|t| t.id == mutation.table) else { continue };
+        let memtable = memtables.entry(table.id).or_insert_with(|| Memtable::new(table.clone()));
+        memtable.apply(mutation)?;
+    }
+    // The keyspaces come last: without them a start that was cut short here does it again.
+    let last = memtables.remove(&keyspaces.id);
+    flusher.flush_replayed(memtables).await?;
+    flusher.flush_replayed(last.into_iter().map(|m| (keyspaces.id, m)).collect()).await
 }
 
 /// Makes and locks the directories.
@@ -502,45 +534,43 @@ impl Opening {
         let version = self.version_to_write();
         let Opening { disk, options, stores, report, .. } = self;
         let (mesh, inboxes) = Mesh::new(options.shards, INBOX);
-        let flushers = Arc::new(Background::start(
-            disk.runtime(),
-            "flush",
-            options.flush_writers,
-            ThreadPriority::Batch,
-        ));
-        let walkers = Background::start(disk.runtime(), "index", 1, ThreadPriority::Idle);
-        let compactions = Compactions::new(&disk, &options);
-        let engine = Arc::new(Engine {
+        let (schedule, woken) = Schedule::new(options.concurrent_compactors.max(1));
+        let metrics = Arc::new(ShardMetrics::new(options.shards));
+        let memory = Memory::new(&disk, &options);
+        memory.share(&stores);
+        let walked = stores.values().flat_map(|store| store.version.load().sstables().to_vec());
+        walked.for_each(|live| memory.walk_index(&live));
+        let tables = Arc::new(Tables {
+            reporter: Reporter::new(disk.clock().clone(), &options),
+            memory,
+            schedule,
+            mesh,
             catalog: ArcSwap::new(catalog),
             stores: ArcSwap::from_pointee(stores),
-            mesh,
-            inboxes: Mutex::new(inboxes.into_iter().map(Some).collect()),
-            flushers,
-            flush_waits: Arc::default(),
-            compactions,
-            snapshot_expiry: NextExpiry::default(),
-            indexes: IndexBuilds::default(),
-            segments: Segments::of_this_machine(),
-            positions: Budget::of(options.index_summary_capacity),
-            walkers,
-            chunk_share: options.chunk_cache_size.into(),
-            carry_room: Budget::of(options.chunk_cache_size / 3 * 2),
-            version,
-            reporter: Reporter::new(disk.clock().clone(), &options),
-            host_id: OnceLock::new(),
-            metrics: Arc::new(ShardMetrics::new(options.shards)),
-            first_segment,
-            changing: futures_util::lock::Mutex::default(),
             times: WriteTimes::default(),
-            _locks: locks,
-            disk,
-            options,
+            host_id: OnceLock::new(),
+            storage: Arc::new(Storage { disk, options, version, _locks: locks }),
         });
-        engine.share_memory();
-        engine.start_control();
-        for store in engine.stores.load().values() {
-            store.version.load().sstables().iter().for_each(|live| engine.walk_index(live));
-        }
+        let flusher = Flusher::new(&tables);
+        let compactor = Compactor::new(&tables, &metrics, &flusher.background);
+        let indexes = Indexes::new(&flusher);
+        let snapshots = Snapshots::new(&flusher);
+        let engine = Arc::new(Engine {
+            schema: Schema::new(&flusher, &compactor, &indexes, &snapshots),
+            tables,
+            flusher,
+            compactor,
+            indexes,
+            snapshots,
+            metrics,
+            unopened: Unopened {
+                inboxes: Mutex::new(inboxes.into_iter().map(Some).collect()),
+                first_segment,
+            },
+            control: Mutex::default(),
+        });
+        let control = control::start(&engine, woken);
+        *engine.control.lock().unwrap_or_else(PoisonError::into_inner) = Some(control);
         (engine, report)
     }
 }

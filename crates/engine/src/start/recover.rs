@@ -19,10 +19,9 @@ use halcyon_io::clock::Instant;
 use halcyon_schema::catalog::Table;
 use halcyon_stream::TableId;
 
-use crate::engine::Engine;
-use crate::flush::Uncommitted;
+use crate::flush::{Flusher, Uncommitted};
 use crate::memtable::Memtable;
-use crate::store::Store;
+use crate::tables::store::Store;
 use crate::write::{Entry, read_record};
 use crate::{Error, Options, Result};
 
@@ -155,37 +154,38 @@ pub(crate) async fn replay_schema(
     Ok((by_shard.into_values().collect(), truncations, report))
 }
 
-impl Engine {
+impl Flusher {
     /// Replays all records into SSTables.
     pub(crate) async fn replay_all(
-        self: &Arc<Engine>,
+        self: &Arc<Flusher>,
         truncations: Truncations,
         report: &StartProgress,
     ) -> Result<(Counts, ReplayReport)> {
-        let stores = self.stores.load_full();
-        let tables = stores.iter().map(|(id, store)| (*id, store.table())).collect();
-        let set_apart = self.catalog().set_apart.values().filter_map(|apart| apart.id).collect();
-        let gathered = Gathered::new(tables, set_apart, truncations);
+        let (tables, storage) = (&self.tables, &self.tables.storage);
+        let stores = tables.stores.load_full();
+        let known = stores.iter().map(|(id, store)| (*id, store.table())).collect();
+        let set_apart = tables.catalog().set_apart.values().filter_map(|apart| apart.id).collect();
+        let gathered = Gathered::new(known, set_apart, truncations);
         let visit = {
             let gathered = gathered.clone();
             move |shard: u32, at, bytes: &[u8]| gathered.visit(shard, at, bytes)
         };
-        let limit = self.options.memtable_space / 2 / self.options.shards as u64;
+        let limit = storage.options.memtable_space / 2 / storage.options.shards as u64;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let progress = Mutex::new(self.disk.clock().now());
+        let progress = Mutex::new(storage.disk.clock().now());
         let outputs = Arc::new(Outputs::default());
         let pause = {
-            let (gathered, engine, report) = (gathered.clone(), self.clone(), report.clone());
+            let (gathered, flusher, report) = (gathered.clone(), self.clone(), report.clone());
             let outputs = outputs.clone();
             async move |visited: Visited| {
-                engine.report_progress(&progress, visited, &report);
+                flusher.report_progress(&progress, visited, &report);
                 let grown = gathered.grown(visited.shard, limit);
-                engine.write_replayed(grown, &outputs).await.map_err(|e| e.to_string())
+                flusher.write_replayed(grown, &outputs).await.map_err(|e| e.to_string())
             }
         };
-        let options = replay_options(&self.options);
+        let options = replay_options(&storage.options);
         let replayed = async {
-            let report = replay(&self.disk, &options, visit, pause).await.map_err(refused)?;
+            let report = replay(&storage.disk, &options, visit, pause).await.map_err(refused)?;
             let State { by_shard, counts, .. } = std::mem::take(&mut *gathered.state());
             for memtables in by_shard.into_values() {
                 self.write_replayed(memtables, &outputs).await?;
@@ -220,7 +220,7 @@ impl Engine {
     /// Writes replayed memtables as SSTables that are not committed.
     async fn write_replayed(&self, memtables: Replayed, outputs: &Outputs) -> Result<()> {
         for (id, memtable) in memtables {
-            let store = self.stores.load().get(&id).cloned();
+            let store = self.tables.stores.load().get(&id).cloned();
             if let Some(store) = store
                 && let Some(written) =
                     self.write_uncommitted(&store, Arc::new(memtable), None).await?
@@ -232,7 +232,7 @@ impl Engine {
     }
 
     fn report_progress(&self, last: &Mutex<Instant>, visited: Visited, report: &StartProgress) {
-        let now = self.disk.clock().now();
+        let now = self.tables.storage.disk.clock().now();
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         if now - *last >= PROGRESS_INTERVAL {
             *last = now;
@@ -244,9 +244,9 @@ impl Engine {
     }
 
     /// Writes memtables as SSTables.
-    pub(crate) async fn flush_replayed(self: &Arc<Engine>, memtables: Replayed) -> Result<()> {
+    pub(crate) async fn flush_replayed(&self, memtables: Replayed) -> Result<()> {
         for (id, memtable) in memtables {
-            let store = self.stores.load().get(&id).cloned();
+            let store = self.tables.stores.load().get(&id).cloned();
             if let Some(store) = store {
                 self.write_live(&store, Arc::new(memtable), None).await?;
             }

@@ -23,9 +23,7 @@ use halcyon_model::schema::TableSchema;
 use halcyon_schema::catalog::{self, Catalog, Table};
 use halcyon_sstable::{Component, Error as SSTableError};
 
-use crate::engine::Engine;
-use crate::report::set_apart::SetApart;
-use crate::store::Store;
+use crate::tables::store::Store;
 use crate::version::LiveSSTable;
 use crate::{DiskFailurePolicy, Error, Result};
 
@@ -111,32 +109,5 @@ fn check_options(table: &Table) -> Result<(), String> {
             "{what}: in its Cassandra, change its compression with ALTER TABLE and rewrite it with `nodetool upgradesstables -a`"
         )),
         _ => Ok(()),
-    }
-}
-
-/// The tables of the schema that are set apart.
-pub(crate) fn of_schema(catalog: &Catalog) -> impl Iterator<Item = SetApart> {
-    catalog.set_apart.iter().map(|((keyspace, table), apart)| SetApart {
-        keyspace: keyspace.clone(),
-        table: table.clone(),
-        sstable: None,
-        why: apart.why.clone(),
-    })
-}
-
-impl Engine {
-    /// Everything that is set apart.
-    pub fn set_apart(&self) -> Vec<SetApart> {
-        let stores = self.stores.load();
-        let sstables = stores.values().flat_map(|store| store.apart().to_vec());
-        of_schema(&self.catalog()).chain(sstables).collect()
-    }
-
-    /// Refuses to read a table without all of its SSTables, unless `disk_failure_policy` says otherwise.
-    pub(crate) fn check_readable(&self, store: &Store) -> Result<()> {
-        match (store.apart(), self.options.disk_failure_policy) {
-            ([], _) | (_, DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore) => Ok(()),
-            ([first, ..], _) => Err(Error::SetApart(first.answer(store.apart().len()))),
-        }
     }
 }

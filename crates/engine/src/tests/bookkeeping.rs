@@ -19,21 +19,27 @@ use crate::version::{Edit, LiveSSTable, Version};
 pub(super) async fn lives(node: &Node, count: i32) -> Vec<Arc<LiveSSTable>> {
     change(node, &[table()]).await.expect("schema");
     let (engine, table) = (&node.engine, user_table(node));
-    let store = engine.stores.load().get(&table.id).expect("known").clone();
+    let store = engine.tables.stores.load().get(&table.id).expect("known").clone();
     let mut lives = Vec::new();
     for k in 0..count {
         let mut memtable = Memtable::new(table.clone());
         memtable.apply(insert(&table, k, 1, k, i64::from(k))).expect("applied");
-        let id = store.fresh_id(&engine.disk, &engine.options);
-        let descriptor = Descriptor::new(&store.directories[0], engine.version, id);
+        let id = store.fresh_id(&engine.tables.storage.disk, &engine.tables.storage.options);
+        let descriptor = Descriptor::new(&store.directories[0], engine.tables.storage.version, id);
         let bases = Extremes::of(&memtable).bases();
         engine
+            .flusher()
             .write_sstable(&descriptor, Arc::new(memtable), bases, None, None)
             .await
             .expect("written");
         let schema = store.definition.load().schema.clone();
-        let live =
-            LiveSSTable::open(&engine.disk, &descriptor, &schema, engine.options.read_mode).await;
+        let live = LiveSSTable::open(
+            &engine.tables.storage.disk,
+            &descriptor,
+            &schema,
+            engine.tables.storage.options.read_mode,
+        )
+        .await;
         lives.push(live.expect("opens"));
     }
     lives
@@ -53,7 +59,7 @@ async fn measure(count: i32) {
     let node = start(disk).await.expect("starts");
     let mut all = lives(&node, count).await;
     let table = user_table(&node);
-    let store = node.engine.stores.load().get(&table.id).expect("known").clone();
+    let store = node.engine.tables.stores.load().get(&table.id).expect("known").clone();
     let added = all.split_off(all.len() - 1);
     let version = Arc::new(Version::of(all.clone()));
     store.version.store(version.clone());
@@ -61,14 +67,15 @@ async fn measure(count: i32) {
     timed("edit: four go, one comes", n, times, || {
         drop(black_box(version.edited(&Edit::replace(&all[..4], added.clone()))));
     });
-    let now = node.engine.disk.clock().now();
+    let now = node.engine.tables.storage.disk.clock().now();
     for class in ["SizeTiered", "Leveled", "TimeWindow", "Unified"] {
         let mut schema = table.schema.clone();
         let class = format!("{class}CompactionStrategy");
         let options = BTreeMap::from([("class".to_owned(), class.clone())]);
         schema.options.compaction = Some(MapOption::lenient(options));
         let altered = Arc::new(Table::new(table.id, TableKind::Regular, schema));
-        let definition = crate::definition::Definition::of(altered, &node.engine.catalog());
+        let definition =
+            crate::definition::Definition::of(altered, &node.engine.tables().catalog());
         store.definition.store(definition);
         let strategy = strategy_of(&store);
         let moment = Moment {
@@ -92,7 +99,7 @@ async fn measure(count: i32) {
             }
         });
     }
-    timed("table_stats", n, times, || drop(black_box(node.engine.table_stats())));
+    timed("table_stats", n, times, || drop(black_box(node.engine.tables().stats())));
     let began = Instant::now();
     let reads = 500;
     for k in 0..reads {

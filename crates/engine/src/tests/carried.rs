@@ -18,7 +18,7 @@ async fn write(node: &Node, table: &Arc<Table>, timestamp: i64) {
         }
         node.shard.apply(vec![mutation]).await.expect("applied");
     }
-    node.engine.flush(Some(table.id)).await.expect("flushed");
+    node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
 }
 
 /// A node with a table that was written and flushed once.
@@ -62,7 +62,7 @@ fn hot_partitions_stay_in_memory() {
         change(&node, &[tiered("false")]).await.expect("schema");
         let table = user_table(&node);
         write(&node, &table, 1).await;
-        let store = node.engine.store_of(table.id).expect("there");
+        let store = node.engine.tables.store_of(table.id).expect("there");
         let (_, cold) = read_hot(&node, &table, 0..HOT, Slices::all()).await;
         assert!(cold >= HOT as u64 / 2, "{cold}");
         store.heat.advance(true, || u64::MAX >> 8, u64::MAX);
@@ -115,7 +115,7 @@ async fn write_wide(node: &Node, table: &Arc<Table>, timestamp: i64) {
         mutation.rows.extend(others.map(|c| row(table, c, k.wrapping_mul(c), timestamp)));
         node.shard.apply(vec![mutation]).await.expect("applied");
     }
-    node.engine.flush(Some(table.id)).await.expect("flushed");
+    node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
 }
 
 async fn wide(version: Version) {
@@ -128,7 +128,7 @@ async fn wide(version: Version) {
     let table = user_table(&node);
     let (hot, other) = (one_row(&table, 4500), one_row(&table, 2500));
     write_wide(&node, &table, 1).await;
-    let store = node.engine.store_of(table.id).expect("there");
+    let store = node.engine.tables.store_of(table.id).expect("there");
     store.heat.advance(true, || u64::MAX >> 8, u64::MAX);
     let (_, cold) = read_hot(&node, &table, 0..WIDE, hot.clone()).await;
     assert!(cold >= WIDE as u64, "{version:?}: {cold}");
@@ -174,7 +174,7 @@ fn what_is_removed_leaves_the_caches() {
         let before = node.shard.cache_stats();
         read_hot(&node, &table, 0..HOT, Slices::all()).await;
         assert!(node.shard.cache_stats().chunk_entries > before.chunk_entries);
-        node.engine.truncate(table.id).await.expect("truncated");
+        node.engine.schema().truncate(table.id).await.expect("truncated");
         minute(&node).await;
         let after = node.shard.cache_stats();
         let of = |s: &halcyon_sstable::read::CacheStats| (s.chunk_bytes, s.key_entries);
@@ -205,7 +205,7 @@ fn what_finds_data_has_its_memory_first() {
             write(&node, &table, timestamp).await;
         }
         assert_eq!(capacity().await, 8 << 10);
-        node.engine.truncate(table.id).await.expect("truncated");
+        node.engine.schema().truncate(table.id).await.expect("truncated");
         assert_eq!(capacity().await, empty);
     });
 }

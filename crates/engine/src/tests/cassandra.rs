@@ -48,7 +48,7 @@ async fn start(directory: &Path) -> Result<Node> {
 
 /// `v` by `k` and `c` of `ks.t`, as far as it is live.
 async fn rows(engine: &Engine, shard: &Shard) -> BTreeMap<(i32, i32), String> {
-    let table = engine.catalog().table("ks", "t").expect("known").clone();
+    let table = engine.tables().catalog().table("ks", "t").expect("known").clone();
     let at = table.find_column("v").expect("a column").index;
     let int = |bytes: &[u8]| i32::from_be_bytes(bytes.try_into().expect("four bytes"));
     let range = TokenRange { start: RangeBound::Open, end: RangeBound::Open };
@@ -73,7 +73,7 @@ async fn rows(engine: &Engine, shard: &Shard) -> BTreeMap<(i32, i32), String> {
 
 /// Rows of a table; in `alt` some were written with a column that was dropped later.
 async fn count(engine: &Engine, shard: &Shard, table: &str) -> usize {
-    let table = engine.catalog().table("ks", table).expect("known").clone();
+    let table = engine.tables().catalog().table("ks", table).expect("known").clone();
     let range = TokenRange { start: RangeBound::Open, end: RangeBound::Open };
     let (target, slices) = (ReadTarget::Range(range), Slices::all());
     let mut stream = shard.read(Read { table, target, slices }).await.expect("read");
@@ -98,7 +98,7 @@ fn a_drained_node_is_taken_over() {
             block_on(async {
                 let Node { engine, shard, report } = start(&directory).await.expect("starts");
                 assert!(report.sstables > 20, "{report:?}");
-                let catalog = engine.catalog();
+                let catalog = engine.tables().catalog();
                 let tables: Vec<&String> = catalog.keyspaces["ks"].tables.keys().collect();
                 assert_eq!(tables, ["alt", "cnt", "t"]);
                 assert_eq!(catalog.keyspaces["ks"].types.len(), 1);

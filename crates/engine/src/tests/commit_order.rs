@@ -30,7 +30,7 @@ async fn tolerant(disk: Disk) -> Node {
 }
 
 fn sstables(node: &Node) -> usize {
-    let stats = node.engine.table_stats();
+    let stats = node.engine.tables().stats();
     stats.iter().find(|s| s.keyspace == "ks").expect("known").sstables
 }
 
@@ -51,12 +51,12 @@ fn a_compaction_whose_outputs_cannot_be_opened() {
                     let write = insert(&table, c % 3, c, round, 10 + i64::from(round));
                     node.shard.apply(vec![write]).await.expect("applied");
                 }
-                node.engine.flush(Some(table.id)).await.expect("flushed");
+                node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
             }
             let expected = contents(&node, &table).await;
             for skip in 0..200 {
                 faults.fail_on(fails(operation, skip));
-                let compacted = node.engine.compact(table.id).await;
+                let compacted = node.engine.compactor().compact(table.id).await;
                 faults.clear_faults();
                 assert_eq!(contents(&node, &table).await, expected, "{operation} {skip}");
                 if compacted.is_ok() {
@@ -90,11 +90,11 @@ fn a_flush_whose_output_cannot_be_opened() {
         for c in 0..50 {
             node.shard.apply(vec![insert(&table, 1, c, c, 10)]).await.expect("applied");
             faults.fail_on(fails(Operation::Open, u64::try_from(c).unwrap_or(0)));
-            let flushed = node.engine.flush(Some(table.id)).await;
+            let flushed = node.engine.flusher().flush(Some(table.id)).await;
             faults.clear_faults();
             assert_eq!(contents(&node, &table).await.len(), c as usize + 1);
             failures += usize::from(flushed.is_err());
-            node.engine.flush(Some(table.id)).await.expect("flushed");
+            node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
             assert_eq!(sstables(&node), data_files(&faults), "{c}");
         }
         assert!(failures > 0);

@@ -51,7 +51,7 @@ async fn two_tiers(node: &Node, table: &Arc<Table>, most: i32) {
             }
             node.shard.apply(vec![m]).await.expect("applied");
         }
-        node.engine.flush(Some(table.id)).await.expect("flushed");
+        node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
     }
 }
 
@@ -63,16 +63,16 @@ pub(super) async fn enable(node: &Node, sim: &SimDisk) {
 }
 
 pub(super) fn sstables(node: &Node) -> usize {
-    let stats = node.engine.table_stats();
+    let stats = node.engine.tables().stats();
     stats.iter().find(|s| s.keyspace == "ks").expect("known").sstables
 }
 
 /// The control thread's minute has passed.
 pub(super) async fn minute(node: &Node) {
-    node.engine.consider_all();
+    node.engine.compactor().consider_all();
     for _ in 0..1_000_000 {
         node.engine.disk().clock().sleep(std::time::Duration::from_millis(100)).await;
-        if node.engine.compactions_are_idle() {
+        if node.engine.compactor().is_idle() {
             return;
         }
     }
@@ -95,14 +95,14 @@ fn two_at_a_time() {
         let mut compacting = std::pin::pin!(minute(&node));
         std::future::poll_fn(|context| {
             let done = compacting.as_mut().poll(context);
-            most = most.max(node.engine.compactions().len());
+            most = most.max(node.engine.compactor().tasks().len());
             done
         })
         .await;
         assert_eq!(most, 2);
         assert!(sstables(&node) <= 2);
         let text: Vec<String> =
-            node.engine.reporter.take_events().into_iter().map(|n| n.text).collect();
+            node.engine.reporter().take_events().into_iter().map(|n| n.text).collect();
         assert_eq!(
             text.iter().filter(|line| line.contains("ks.t: 2 sstables to")).count()
                 + sstables(&node),
@@ -131,7 +131,7 @@ fn power_loss_while_two_compact() {
         let left = sstables(&node);
         eprintln!(
             "{:?} {:?}",
-            node.engine.reporter.take_events(),
+            node.engine.reporter().take_events(),
             user_table(&node).schema.options.compaction
         );
         node.engine.drain().await?;
@@ -181,7 +181,7 @@ fn a_failure_is_told_and_tried_again() {
         {
             assert!(told[0].contains(part), "{part}: {told:?}");
         }
-        assert_eq!((sstables(&node), node.engine.reporter.failure()), (4, None));
+        assert_eq!((sstables(&node), node.engine.reporter().failure()), (4, None));
         minute(&node).await;
         assert_eq!(sstables(&node), 4);
         sim.clock().advance(std::time::Duration::from_secs(121));
@@ -219,7 +219,7 @@ fn a_corrupt_input() {
             let corrupt: Vec<_> = told.iter().filter(|text| text.contains("is corrupt")).collect();
             assert_eq!(corrupt.len(), 1, "{told:?}");
             assert!(corrupt[0].contains("it is left out of compactions until then"), "{told:?}");
-            assert_eq!(node.engine.reporter.failure().is_some(), stops);
+            assert_eq!(node.engine.reporter().failure().is_some(), stops);
             if !stops {
                 // The two small ones are one; the corrupt one and its neighbour stay.
                 assert_eq!(sstables(&node), 3);
@@ -256,14 +256,14 @@ fn expired_sstables_are_dropped() {
         for c in 0..3 {
             node.shard.apply(vec![expiring(&table, c, 100, now)]).await.expect("applied");
         }
-        node.engine.flush(Some(table.id)).await.expect("flushed");
+        node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
         for (pass, left) in [(200, 1), (3000, 1), (1000, 0)] {
             sim.clock().advance(std::time::Duration::from_secs(pass));
             minute(&node).await;
             assert_eq!(sstables(&node), left, "after {pass} s");
         }
         let merged =
-            node.engine.reporter.take_events().into_iter().any(|n| n.text.contains("Compacted"));
+            node.engine.reporter().take_events().into_iter().any(|n| n.text.contains("Compacted"));
         assert!(!merged);
         node.engine.drain().await.expect("drained");
         let left = sim.files().into_iter().filter(|p| p.to_string_lossy().contains("/ks/t-"));
@@ -284,7 +284,7 @@ fn tombstones_of_one_sstable() {
             node.shard.apply(vec![expiring(&table, c, 100, now)]).await.expect("applied");
         }
         node.shard.apply(vec![insert(&table, 1, 50, 1, now * 1_000_000)]).await.expect("applied");
-        node.engine.flush(Some(table.id)).await.expect("flushed");
+        node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
         sim.clock().advance(std::time::Duration::from_secs(86_500));
         assert_eq!(contents(&node, &table).await.len(), 9);
         minute(&node).await;
@@ -300,17 +300,18 @@ fn tables_are_not_compacted_after_a_start_that_forbids_it() {
     life(&sim, |disk| async move {
         let node = start(disk).await.expect("starts");
         change(&node, &[table()]).await.expect("schema");
-        assert_eq!(node.engine.store_of(ID).expect("known").automatic_compaction(), None);
+        assert_eq!(node.engine.tables.store_of(ID).expect("known").automatic_compaction(), None);
     });
     life(&sim, |disk| async move {
         let forbid = |options: &mut Options| options.compacts_after_start = false;
         let node = start_with(disk, forbid).await.expect("starts");
-        let is_on = |id: [u8; 16]| node.engine.store_of(id).expect("known").automatic_compaction();
+        let is_on =
+            |id: [u8; 16]| node.engine.tables.store_of(id).expect("known").automatic_compaction();
         assert_eq!(is_on(ID), Some(false));
         let later = [9; 16];
         change(&node, &[table(), table_named("later", later)]).await.expect("schema");
         assert_eq!(is_on(later), None);
-        node.engine.set_automatic_compaction(ID, true).expect("set");
+        node.engine.compactor().set_automatic(ID, true).expect("set");
         assert_eq!(is_on(ID), Some(true));
     });
 }

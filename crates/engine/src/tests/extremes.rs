@@ -32,7 +32,7 @@ fn late(table: &Table, k: i32) -> Mutation {
 }
 
 fn versions(node: &Node, table: &Table) -> Vec<String> {
-    let store = node.engine.stores.load().get(&table.id).cloned().expect("the table");
+    let store = node.engine.tables.stores.load().get(&table.id).cloned().expect("the table");
     let version = store.version.load();
     let mut names: Vec<_> =
         version.sstables().iter().map(|live| live.descriptor().version.to_string()).collect();
@@ -55,11 +55,11 @@ async fn kept(
     change(&node, std::slice::from_ref(&table)).await.expect("schema");
     for mutation in mutations(&table) {
         node.shard.apply(vec![mutation]).await.expect("applied");
-        node.engine.flush(Some(table.id)).await.expect("flushed");
+        node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
     }
     let before = contents(&node, &table).await;
     let flushed = versions(&node, &table);
-    node.engine.compact(table.id).await.expect("compacted");
+    node.engine.compactor().compact(table.id).await.expect("compacted");
     let after = contents(&node, &table).await;
     assert_eq!(before, after);
     (flushed, versions(&node, &table), after.into_keys().collect())
@@ -120,11 +120,11 @@ fn a_directory_keeps_its_version() {
             let node = start_with(disk, |options| options.version = None).await.expect("starts");
             let table = user_table(&node);
             node.shard.apply(vec![insert(&table, 1, 1, 1, 10)]).await.expect("applied");
-            node.engine.flush(Some(table.id)).await.expect("flushed");
+            node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
             let newer = version.is_some_and(|version| version != Version::NB);
             assert_eq!(versions(&node, &table), [if newer { "oa" } else { "nb" }]);
             let latest = if newer { u32::MAX - 2 } else { i32::MAX as u32 - 1 };
-            assert_eq!(node.engine.latest_expiration(), latest);
+            assert_eq!(node.engine.tables().latest_expiration(), latest);
         });
     }
 }

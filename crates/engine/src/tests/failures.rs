@@ -40,7 +40,7 @@ fn a_commit_log_without_room() {
         };
         assert!(refused.to_string().starts_with("the commit log cannot grow"), "{refused}");
         assert!(node.shard.apply(vec![insert(&table, 1, c, c, 10)]).await.is_err());
-        assert!(node.engine.reporter.failure().is_none());
+        assert!(node.engine.reporter().failure().is_none());
         assert_eq!(warnings(&node).len(), 1);
         assert_eq!(contents(&node, &table).await.len(), c as usize);
         breaker.set_capacity(None);
@@ -69,7 +69,7 @@ fn a_truncation_beside_a_full_commit_log() {
             node.shard.apply(vec![insert(&table, 1, c, c, 20)]).await.expect("applied");
         }
         halcyon_io::clock::sleep(std::time::Duration::from_secs(1)).await;
-        node.engine.truncate(table.id).await.expect("truncated");
+        node.engine.schema().truncate(table.id).await.expect("truncated");
         assert!(contents(&node, &table).await.is_empty());
     });
 }
@@ -93,7 +93,7 @@ fn a_commit_log_that_fails() {
             assert!(node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.is_err());
             assert!(node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.is_err());
             assert_eq!(
-                node.engine.reporter.failure().map(|(_, policy)| policy),
+                node.engine.reporter().failure().map(|(_, policy)| policy),
                 expected,
                 "{policy:?}"
             );
@@ -123,7 +123,7 @@ fn a_flush_saves_what_a_log_cannot() {
             };
             let (node, table) = with_rows(disk, set).await;
             breaker.fail_on(rule("commitlog", fault));
-            node.engine.flush(Some(table.id)).await.expect("flushed");
+            node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
         });
         sim.clear_faults();
         sim.crash_to_synced();
@@ -152,9 +152,9 @@ fn a_flush_without_room() {
             let (node, table) = with_rows(disk, |o| o.disk_failure_policy = policy).await;
             // It fails three times; where it is tried again, a minute is enough for that.
             breaker.fail_on(FaultRule { times: 3, ..rule("/ks/", Fault::NoSpace) });
-            let first = node.engine.flush(Some(table.id)).await;
+            let first = node.engine.flusher().flush(Some(table.id)).await;
             assert_eq!(
-                node.engine.reporter.failure().map(|(_, policy)| policy),
+                node.engine.reporter().failure().map(|(_, policy)| policy),
                 expected,
                 "{policy:?}"
             );
@@ -167,7 +167,7 @@ fn a_flush_without_room() {
             assert!(notes.len() == 1 && notes[0].contains("it is tried again"), "{notes:?}");
             node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.expect("writes resume");
             node.engine.disk().clock().sleep(std::time::Duration::from_secs(60)).await;
-            node.engine.flush(Some(table.id)).await.expect("there is room");
+            node.engine.flusher().flush(Some(table.id)).await.expect("there is room");
             assert_eq!(contents(&node, &table).await.len(), 11);
         });
     }
@@ -198,7 +198,7 @@ fn memtables_without_room() {
         );
         assert_eq!(contents(&node, &table).await.len(), c as usize);
         breaker.clear_faults();
-        node.engine.flush(Some(table.id)).await.expect("there is room");
+        node.engine.flusher().flush(Some(table.id)).await.expect("there is room");
         node.shard.apply(vec![insert(&table, 1, c, 1, 10)]).await.expect("writes resume");
         assert_eq!(contents(&node, &table).await.len(), c as usize + 1);
     });
@@ -214,13 +214,13 @@ fn a_compaction_without_room() {
             with_rows(disk, |o| o.disk_failure_policy = DiskFailurePolicy::BestEffort).await;
         for round in 0..2 {
             node.shard.apply(vec![insert(&table, 2, round, 1, 10)]).await.expect("applied");
-            node.engine.flush(Some(table.id)).await.expect("flushed");
+            node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
         }
         breaker.set_capacity(1);
-        assert!(node.engine.compact(table.id).await.is_err());
+        assert!(node.engine.compactor().compact(table.id).await.is_err());
         assert_eq!(contents(&node, &table).await.len(), 12);
         breaker.set_capacity(None);
-        node.engine.compact(table.id).await.expect("there is room");
+        node.engine.compactor().compact(table.id).await.expect("there is room");
         assert_eq!(contents(&node, &table).await.len(), 12);
     });
 }
@@ -242,7 +242,7 @@ fn reads_that_fail() {
         let breaker = sim.clone();
         life(&sim, move |disk| async move {
             let (node, table) = with_rows(disk, |o| o.disk_failure_policy = policy).await;
-            node.engine.flush(Some(table.id)).await.expect("flushed");
+            node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
             if damaged {
                 let files = breaker.files();
                 let of_table = |p: &&std::path::PathBuf| {
@@ -260,7 +260,7 @@ fn reads_that_fail() {
             };
             let failed = failed.await;
             assert!(failed.is_err(), "{policy:?}");
-            let found = node.engine.reporter.failure().map(|(_, policy)| policy);
+            let found = node.engine.reporter().failure().map(|(_, policy)| policy);
             assert_eq!(found, expected, "{policy:?}, damaged {damaged}: {failed:?}");
             assert_eq!(warnings(&node).len(), usize::from(expected.is_none()));
         });
@@ -347,14 +347,14 @@ fn a_flush_of_a_name_too_long() {
     life(&sim, move |disk| async move {
         let (node, table) = with_rows(disk, |_| ()).await;
         breaker.fail_on(FaultRule { times: 1, ..rule("/ks/", Fault::NameTooLong) });
-        node.engine.flush(Some(table.id)).await.expect_err("the name is too long");
-        assert_eq!(node.engine.reporter.failure(), None);
+        node.engine.flusher().flush(Some(table.id)).await.expect_err("the name is too long");
+        assert_eq!(node.engine.reporter().failure(), None);
         let notes = warnings(&node);
         assert!(notes.len() == 1 && notes[0].contains("not about its device"), "{notes:?}");
         node.shard.apply(vec![insert(&table, 1, 10, 1, 10)]).await.expect("writes resume");
         breaker.clear_faults();
         node.engine.disk().clock().sleep(std::time::Duration::from_secs(60)).await;
-        node.engine.flush(Some(table.id)).await.expect("the name fits");
+        node.engine.flusher().flush(Some(table.id)).await.expect("the name fits");
         assert_eq!(contents(&node, &table).await.len(), 11);
     });
 }

@@ -105,7 +105,7 @@ fn random_write(table: &Table, random: &mut Random, timestamp: i64) -> Mutation 
 async fn wait_until_built(node: &Node, table: &Arc<Table>) {
     // The clock of the simulation: builds are as fast as their tasks.
     for _ in 0..5 {
-        node.engine.wait_for_indexes(table.id).await;
+        node.engine.indexes().wait(table.id).await;
     }
 }
 
@@ -119,10 +119,10 @@ async fn one_life(node: Node, random: &mut Random, clock: &mut i64) {
             node.shard.apply(vec![write]).await.expect("applied");
         }
         match random.below(12) {
-            0..=2 => node.engine.flush(Some(table.id)).await.expect("flushed"),
+            0..=2 => node.engine.flusher().flush(Some(table.id)).await.expect("flushed"),
             3 => {
-                node.engine.flush(Some(table.id)).await.expect("flushed");
-                node.engine.compact(table.id).await.expect("compacted");
+                node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
+                node.engine.compactor().compact(table.id).await.expect("compacted");
                 check(&node, &table, 3, true).await;
             }
             4 => {
@@ -131,7 +131,9 @@ async fn one_life(node: Node, random: &mut Random, clock: &mut i64) {
                 change(&node, std::slice::from_ref(&table)).await.expect("schema");
                 wait_until_built(&node, &table).await;
             }
-            5 if random.below(4) == 0 => node.engine.truncate(table.id).await.expect("truncated"),
+            5 if random.below(4) == 0 => {
+                node.engine.schema().truncate(table.id).await.expect("truncated")
+            }
             _ => check(&node, &table, 1 + random.below(40) as usize, false).await,
         }
     }

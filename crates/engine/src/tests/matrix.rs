@@ -71,7 +71,7 @@ fn tables() -> [Arc<Table>; 3] {
 }
 
 fn named(node: &Node, name: &str) -> Option<Arc<Table>> {
-    node.engine.catalog().table("ks", name).cloned()
+    node.engine.tables().catalog().table("ks", name).cloned()
 }
 
 async fn put(node: &Node, known: &Shared, name: &'static str, rows: std::ops::Range<i32>) {
@@ -86,7 +86,7 @@ async fn put(node: &Node, known: &Shared, name: &'static str, rows: std::ops::Ra
 
 async fn flush(node: &Node, name: &str) {
     if let Some(table) = named(node, name) {
-        let _ = node.engine.flush(Some(table.id)).await;
+        let _ = node.engine.flusher().flush(Some(table.id)).await;
     }
 }
 
@@ -114,7 +114,7 @@ async fn second_life(disk: Disk, known: Shared, goes_on: bool) -> Result<Node> {
     let node = start_with(disk, |options| set(options, goes_on)).await?;
     // Enough for the commit log to recycle a segment.
     put(&node, &known, "t", 100..130).await;
-    let _ = node.engine.flush(None).await;
+    let _ = node.engine.flusher().flush(None).await;
     put(&node, &known, "t", 10..13).await;
     read_by_key(&node).await;
     flush(&node, "t").await;
@@ -122,11 +122,11 @@ async fn second_life(disk: Disk, known: Shared, goes_on: bool) -> Result<Node> {
     put(&node, &known, "u", 10..12).await;
     flush(&node, "t").await;
     if let Some(table) = named(&node, "t") {
-        let _ = node.engine.compact(table.id).await;
+        let _ = node.engine.compactor().compact(table.id).await;
     }
     if let Some(table) = named(&node, "u") {
         known.borrow_mut().truncating = true;
-        if node.engine.truncate(table.id).await.is_ok() {
+        if node.engine.schema().truncate(table.id).await.is_ok() {
             known.borrow_mut().truncated = true;
         }
     }
@@ -139,7 +139,7 @@ async fn second_life(disk: Disk, known: Shared, goes_on: bool) -> Result<Node> {
         (known.dropped, known.created) = (true, true);
     }
     put(&node, &known, "n", 0..3).await;
-    let _ = node.engine.save_cache(SavedCache::Keys, 100).await;
+    let _ = node.engine.saved_caches().save(SavedCache::Keys, 100).await;
     put(&node, &known, "t", 16..35).await;
     Ok(node)
 }
@@ -239,7 +239,7 @@ impl Matrix {
             disk.clock().sleep(Duration::from_secs(60)).await;
             let so_far = shared.borrow().clone();
             check(&node, &so_far, &when).await;
-            if node.engine.reporter.failure().is_none() {
+            if node.engine.reporter().failure().is_none() {
                 cell.goes_on_by_itself(&node, &shared, &when).await;
             }
             Ok::<(), String>(())
@@ -311,7 +311,7 @@ impl Cell {
 
     /// What the failure policies say: those that ignore stop nothing, a lack of descriptors is not a failure.
     fn check_policy(&self, node: &Node, struck: bool, when: &str) {
-        let failure = node.engine.reporter.failure();
+        let failure = node.engine.reporter().failure();
         if self.goes_on || self.fault == Fault::NoDescriptors || !struck {
             assert!(failure.is_none(), "{when}: {failure:?}");
         }
@@ -331,7 +331,7 @@ impl Cell {
                 assert!(unknown && self.goes_on, "{when}: {e}");
             }
         }
-        let flushed = node.engine.flush(Some(table.id)).await;
+        let flushed = node.engine.flusher().flush(Some(table.id)).await;
         flushed.unwrap_or_else(|e| panic!("{when}: a flush afterwards: {e}"));
         let so_far = known.borrow().clone();
         check(node, &so_far, when).await;
@@ -437,7 +437,7 @@ fn a_slow_device_and_a_clock_that_steps() {
             })
             .detach();
             let node = second_life(disk, shared.clone(), false).await.expect("starts");
-            assert!(node.engine.reporter.failure().is_none() && warnings(&node).is_empty());
+            assert!(node.engine.reporter().failure().is_none() && warnings(&node).is_empty());
             let known = shared.borrow().clone();
             assert!(known.truncated && known.created && known.acknowledged.len() == 77);
             check(&node, &known, "disturbed").await;

@@ -81,7 +81,7 @@ fn catalog(engine: &Engine, tables: &[Arc<Table>]) -> Arc<Catalog> {
         types: BTreeMap::new(),
         functions: halcyon_schema::function::Functions::default(),
     };
-    let mut catalog = Catalog::clone(&engine.catalog());
+    let mut catalog = Catalog::clone(&engine.tables().catalog());
     catalog.keyspaces.insert("ks".to_owned(), Arc::new(keyspace));
     Arc::new(catalog)
 }
@@ -89,9 +89,9 @@ fn catalog(engine: &Engine, tables: &[Arc<Table>]) -> Arc<Catalog> {
 async fn change(node: &Node, tables: &[Arc<Table>]) -> Result<()> {
     let to = catalog(&node.engine, tables);
     let at = WriteTime { micros: node.engine.disk().clock().unix_micros(), seconds: 1_600_000_000 };
-    let rows = difference(&node.engine.catalog(), &to, at);
-    let lock = node.engine.lock_schema().await;
-    node.engine.change_schema(&lock, to, rows).await
+    let rows = difference(&node.engine.tables().catalog(), &to, at);
+    let lock = node.engine.schema().lock().await;
+    node.engine.schema().change(&lock, to, rows).await
 }
 
 fn key(k: i32) -> PartitionKey {
@@ -196,7 +196,7 @@ async fn start_with(disk: Disk, set: impl FnOnce(&mut Options)) -> Result<Node> 
     options.commitlog.segment_size = 64 << 10;
     set(&mut options);
     let (engine, report) = Engine::open(disk, options).await?;
-    let (shard, inbox) = Shard::open(engine.clone(), 0).await?;
+    let (shard, inbox) = engine.open_shard(0).await?;
     spawn(inbox.serve(shard.clone())).detach();
     Ok(Node { engine, shard, report })
 }
@@ -269,9 +269,9 @@ fn written_is_read() {
                     "ExclEnd 12 Some(11) None".into(),
                 ]
             );
-            node.engine.flush(None).await.expect("flushed");
+            node.engine.flusher().flush(None).await.expect("flushed");
         }
-        let stats = node.engine.table_stats();
+        let stats = node.engine.tables().stats();
         assert_eq!(stats.iter().find(|s| s.keyspace == "ks").expect("known").sstables, 3);
     });
 }
@@ -296,12 +296,12 @@ async fn contents(node: &Node, table: &Arc<Table>) -> BTreeMap<(i32, i32), i32> 
 }
 
 fn warnings(node: &Node) -> Vec<String> {
-    let news = node.engine.reporter.take_events().into_iter().filter(|news| news.is_warning);
+    let news = node.engine.reporter().take_events().into_iter().filter(|news| news.is_warning);
     news.map(|news| news.text).collect()
 }
 
 fn user_table(node: &Node) -> Arc<Table> {
-    node.engine.catalog().table("ks", "t").expect("the table").clone()
+    node.engine.tables().catalog().table("ks", "t").expect("the table").clone()
 }
 
 /// Proves that what was acknowledged is there after a kill, schema and truncation too, and after a drain without a log.
@@ -322,7 +322,7 @@ fn acknowledged_writes_survive() {
         assert!(node.report.mutations_replayed >= 10, "{:?}", node.report);
         let table = user_table(&node);
         assert_eq!(contents(&node, &table).await.len(), 10);
-        node.engine.truncate(table.id).await.expect("truncated");
+        node.engine.schema().truncate(table.id).await.expect("truncated");
         assert_eq!(contents(&node, &table).await.len(), 0);
         node.shard.apply(vec![insert(&table, 1, 1, 1, 10)]).await.expect("applied");
     });
@@ -340,9 +340,9 @@ fn acknowledged_writes_survive() {
         assert_eq!(contents(&node, &table).await, BTreeMap::from([((1, 1), 1)]));
         for round in 0..4 {
             node.shard.apply(vec![insert(&table, 1, round, 5, 20)]).await.expect("applied");
-            node.engine.flush(Some(table.id)).await.expect("flushed");
+            node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
         }
-        node.engine.compact(table.id).await.expect("compacted");
+        node.engine.compactor().compact(table.id).await.expect("compacted");
         assert_eq!(contents(&node, &table).await.len(), 4);
         change(&node, &[]).await.expect("dropped");
         assert!(node.shard.read(all(&table)).await.is_err());
@@ -363,7 +363,7 @@ fn schema_and_truncation_do_not_wait_for_a_period() {
         let table = table();
         change(&node, std::slice::from_ref(&table)).await.expect("schema");
         node.shard.apply(vec![insert(&table, 1, 1, 1, 10)]).await.expect("applied");
-        node.engine.flush(Some(table.id)).await.expect("flushed");
+        node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
     });
     sim.crash_to_synced();
     life(&sim, |disk| async move {
@@ -372,7 +372,7 @@ fn schema_and_truncation_do_not_wait_for_a_period() {
         assert_eq!(contents(&node, &table).await.len(), 1);
         node.shard.apply(vec![insert(&table, 1, 2, 1, 10)]).await.expect("applied");
         node.shard.log.sync().await.expect("synced");
-        node.engine.clear(table.id).await.expect("cleared");
+        node.engine.schema().clear(table.id).await.expect("cleared");
     });
     sim.crash_to_synced();
     life(&sim, |disk| async move {
@@ -391,10 +391,10 @@ async fn history(disk: Disk, acknowledged: Arc<Mutex<Model>>) -> Result<()> {
         node.shard.apply(vec![insert(&table, k, c, v, i64::from(step) + 1)]).await?;
         acknowledged.lock().expect("lock").acknowledged.push((k, c, v));
         if step % 7 == 6 {
-            node.engine.flush(Some(table.id)).await?;
+            node.engine.flusher().flush(Some(table.id)).await?;
         }
         if step == 15 {
-            node.engine.compact(table.id).await?;
+            node.engine.compactor().compact(table.id).await?;
         }
     }
     node.engine.drain().await
@@ -465,7 +465,7 @@ async fn replayed_in_parts(disk: Disk) -> Result<usize> {
     let table = user_table(&node);
     let rows = contents(&node, &table).await;
     assert!(rows.keys().map(|(_, c)| *c).eq(LONG / 2..LONG), "{} rows", rows.len());
-    let stats = node.engine.table_stats();
+    let stats = node.engine.tables().stats();
     Ok(stats.iter().find(|s| s.keyspace == "ks").map_or(0, |s| s.sstables))
 }
 
@@ -480,7 +480,7 @@ fn a_long_replay() {
         change(&node, std::slice::from_ref(&table)).await.expect("schema");
         for c in 0..LONG {
             if c == LONG / 2 {
-                node.engine.truncate(table.id).await.expect("truncated");
+                node.engine.schema().truncate(table.id).await.expect("truncated");
             }
             node.shard.apply(vec![insert(&table, 1, c, c, 10)]).await.expect("applied");
         }
@@ -516,7 +516,7 @@ async fn schema_history(disk: Disk, steps: Steps) -> Result<()> {
         match step {
             1 => change(&node, &[old.clone(), new.clone()]).await?,
             2 => node.shard.apply(vec![insert(&new, 1, 1, 1, 10)]).await?,
-            3 => node.engine.truncate(old.id).await?,
+            3 => node.engine.schema().truncate(old.id).await?,
             4 => node.shard.apply(vec![insert(&old, 5, 5, 5, 10)]).await?,
             _ => change(&node, std::slice::from_ref(&old)).await?,
         }
@@ -532,7 +532,7 @@ async fn check_schema_history(disk: Disk, begun: usize, done: usize, when: Strin
     assert!(begun >= 3 || older == 3, "{when}: {older} rows before the truncation");
     assert!(done < 3 || older == 0, "{when}: {older} truncated rows are back");
     assert!(done < 4 || rows.contains_key(&(5, 5)), "{when}: the row after the truncation");
-    let new = node.engine.catalog().table("ks", "u").cloned();
+    let new = node.engine.tables().catalog().table("ks", "u").cloned();
     assert!(done < 5 || new.is_none(), "{when}: the dropped table is back");
     if (1..5).contains(&done) && begun < 5 {
         let new = new.unwrap_or_else(|| panic!("{when}: the new table is missing"));
@@ -585,8 +585,8 @@ fn a_full_disk() {
             node.shard.apply(vec![insert(&table, 1, c, c, 10)]).await.expect("applied");
         }
         breaker.set_capacity(1);
-        assert!(node.engine.flush(Some(table.id)).await.is_err());
-        let (why, policy) = node.engine.reporter.failure().expect("stopped");
+        assert!(node.engine.flusher().flush(Some(table.id)).await.is_err());
+        let (why, policy) = node.engine.reporter().failure().expect("stopped");
         assert_eq!(policy, crate::FailurePolicy::Stop);
         assert!(why.contains("no space left") && why.contains("ks.t"), "{why}");
         let refused = node.shard.apply(vec![insert(&table, 1, 1, 1, 20)]).await;

@@ -21,7 +21,7 @@ async fn rows(node: &Node, table: &Arc<Table>, k: i32, slices: Slices) -> Vec<St
 }
 
 fn sstables_read(node: &Node) -> u64 {
-    let stats = node.engine.table_stats();
+    let stats = node.engine.tables().stats();
     stats.iter().find(|s| s.keyspace == "ks" && s.table == "t").expect("known").sstables_read
 }
 
@@ -50,7 +50,7 @@ async fn history(seed: u64) {
                 let both = vec![for_table(&write, &flushed), write];
                 node.shard.apply(both).await.expect("applied");
             }
-            15..=18 => node.engine.flush(Some(flushed.id)).await.expect("flushed"),
+            15..=18 => node.engine.flusher().flush(Some(flushed.id)).await.expect("flushed"),
             _ => {
                 let k = random.below(3) as i32;
                 let slices = match random.below(3) {
@@ -92,7 +92,7 @@ fn a_complete_row_ends_the_read() {
         for round in 0..6 {
             let write = insert(&table, 1, 1, round, 10 + i64::from(round));
             node.shard.apply(vec![write]).await.expect("applied");
-            node.engine.flush(Some(table.id)).await.expect("flushed");
+            node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
         }
         let mut before = sstables_read(&node);
         let mut read_now = || {
@@ -133,12 +133,12 @@ fn a_partition_deletion_ends_the_read() {
         for round in 0..20 {
             let write = insert(&table, 1, 1, round, 10 + i64::from(round));
             node.shard.apply(vec![write]).await.expect("applied");
-            node.engine.flush(Some(table.id)).await.expect("flushed");
+            node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
         }
         let mut delete = Mutation::new(table.id, table.layout.clone(), key(1));
         delete.deletion = deletion(100);
         node.shard.apply(vec![delete]).await.expect("applied");
-        node.engine.flush(Some(table.id)).await.expect("flushed");
+        node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
         let before = sstables_read(&node);
         assert_eq!(rows(&node, &table, 1, Slices::all()).await.len(), 0);
         let read = sstables_read(&node) - before;

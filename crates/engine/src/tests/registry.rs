@@ -16,7 +16,7 @@ fn a_walk_shows_tables_and_purposes() {
         let table = table();
         change(&node, std::slice::from_ref(&table)).await.expect("schema");
         node.shard.apply(vec![insert(&table, 1, 1, 1, 1)]).await.expect("applied");
-        node.engine.flush(Some(table.id)).await.expect("flushed");
+        node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
         spell(&node.shard, read(&table, 1, Slices::all())).await;
         let mut shown = BTreeMap::new();
         registry.walk(&mut |sample| {

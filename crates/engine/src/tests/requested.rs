@@ -10,16 +10,16 @@ use crate::{MajorState, Selection};
 async fn filled(disk: Disk, keys: &[i32]) -> Node {
     let node = start(disk).await.expect("starts");
     change(&node, &[table(), table_named("u", [7; 16])]).await.expect("schema");
-    node.engine.set_automatic_compaction(ID, false).expect("known");
+    node.engine.compactor().set_automatic(ID, false).expect("known");
     for k in keys {
         node.shard.apply(vec![insert(&user_table(&node), *k, 1, 1, 1)]).await.expect("applied");
-        node.engine.flush(Some(ID)).await.expect("flushed");
+        node.engine.flusher().flush(Some(ID)).await.expect("flushed");
     }
     node
 }
 
 fn files(node: &Node) -> Vec<PathBuf> {
-    let store = node.engine.store_of(ID).expect("known");
+    let store = node.engine.tables.store_of(ID).expect("known");
     let version = store.version.load_full();
     let path = |live: &Arc<crate::version::LiveSSTable>| {
         live.descriptor().component_path(halcyon_sstable::Component::Data)
@@ -29,9 +29,9 @@ fn files(node: &Node) -> Vec<PathBuf> {
 
 /// What became of it, and how many SSTables went in and out.
 async fn compact(node: &Node, selection: Selection) -> Result<(usize, usize), String> {
-    node.engine.begin_major_compaction(ID, selection, None).map_err(|e| e.to_string())?;
+    node.engine.compactor().begin_major(ID, selection, None).map_err(|e| e.to_string())?;
     for _ in 0..10_000 {
-        let major = node.engine.major_compactions().remove(0);
+        let major = node.engine.compactor().majors().remove(0);
         match major.state {
             MajorState::Running => {
                 node.engine.disk().clock().sleep(Duration::from_millis(100)).await;
@@ -110,7 +110,7 @@ fn named_files() {
             let refused = compact(&node, named(&[second.clone(), path])).await;
             assert!(refused.as_ref().is_err_and(|why| why.contains(refusal)), "{refused:?}");
         }
-        let store = node.engine.store_of(ID).expect("known");
+        let store = node.engine.tables.store_of(ID).expect("known");
         let serial = store.version.load().sstables()[0].serial();
         let (claim, ()) = store.claims.claim(|_| Some((vec![serial], ()))).expect("free");
         let refused = compact(&node, named(&[first.clone(), second.clone()])).await;

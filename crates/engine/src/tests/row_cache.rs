@@ -29,7 +29,7 @@ async fn start_with(disk: Disk, row_cache_size: u64) -> Node {
     options.row_cache_size = row_cache_size;
     options.auto_snapshot = false;
     let (engine, report) = Engine::open(disk, options).await.expect("opens");
-    let (shard, inbox) = Shard::open(engine.clone(), 0).await.expect("opens");
+    let (shard, inbox) = engine.open_shard(0).await.expect("opens");
     spawn(inbox.serve(shard.clone())).detach();
     Node { engine, shard, report }
 }
@@ -163,12 +163,12 @@ async fn history(seed: u64) -> u64 {
                 let both = vec![for_table(&write, &table), write];
                 node.shard.apply(both).await.expect("applied");
             }
-            17 | 18 => node.engine.flush(None).await.expect("flushed"),
-            19 => drop(node.engine.compact(table.id).await.expect("compacted")),
+            17 | 18 => node.engine.flusher().flush(None).await.expect("flushed"),
+            19 => drop(node.engine.compactor().compact(table.id).await.expect("compacted")),
             20 | 21 => disk.clock().sleep(Duration::from_secs(random.below(15))).await,
             22 if random.chance(1, 4) => {
-                node.engine.truncate(table.id).await.expect("truncated");
-                node.engine.truncate(plain.id).await.expect("truncated");
+                node.engine.schema().truncate(table.id).await.expect("truncated");
+                node.engine.schema().truncate(plain.id).await.expect("truncated");
             }
             23 if random.chance(1, 2) => {
                 table = cached(caching[random.below(4) as usize]);
@@ -254,7 +254,7 @@ fn the_key_cache_is_asked_for() {
             let table = table_with("t", &[("keys", keys), ("rows_per_partition", "NONE")], 0);
             change(&node, std::slice::from_ref(&table)).await.expect("schema");
             node.shard.apply(vec![insert(&table, 1, 1, 1, 1)]).await.expect("applied");
-            node.engine.flush(Some(table.id)).await.expect("flushed");
+            node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
             let before = node.shard.cache_stats().key_entries;
             spell(&node.shard, read(&table, 1, Slices::all())).await;
             let after = node.shard.cache_stats().key_entries;
@@ -275,7 +275,7 @@ fn old_memtables_are_flushed() {
         let all: Vec<_> = others.chain([table.clone()]).collect();
         change(&node, &all).await.expect("schema");
         let sstables = || {
-            let stats = node.engine.table_stats();
+            let stats = node.engine.tables().stats();
             stats.iter().find(|s| s.table == "t").map_or(0, |s| s.sstables)
         };
         // An empty one starts its period again: wait for that, so that the next starts here.
@@ -321,31 +321,37 @@ fn caches_are_saved_and_warmed() {
         for k in 0..20 {
             node.shard.apply(vec![insert(&table, k, 1, k, 1)]).await.expect("applied");
         }
-        node.engine.flush(None).await.expect("flushed");
+        node.engine.flusher().flush(None).await.expect("flushed");
         for k in 0..5 {
             spell(&node.shard, read(&table, k, Slices::all())).await;
         }
-        assert_eq!(node.engine.save_cache(SavedCache::Rows, 100).await.expect("saved"), 5);
+        assert_eq!(node.engine.saved_caches().save(SavedCache::Rows, 100).await.expect("saved"), 5);
         let keys = node.shard.cache_stats().key_entries;
-        assert!(node.engine.save_cache(SavedCache::Keys, 100).await.expect("saved") >= 5, "{keys}");
-        assert_eq!(node.engine.save_cache(SavedCache::Rows, 3).await.expect("saved"), 3);
+        assert!(
+            node.engine.saved_caches().save(SavedCache::Keys, 100).await.expect("saved") >= 5,
+            "{keys}"
+        );
+        assert_eq!(node.engine.saved_caches().save(SavedCache::Rows, 3).await.expect("saved"), 3);
         node.engine.drain().await.expect("drained");
     });
     life(&sim, move |disk| async move {
         let node = start_with(disk, 1 << 20).await;
         let before = node.shard.cache_stats();
-        let keys = node.engine.load_cache(SavedCache::Keys, far(&node)).await.expect("sound");
+        let keys =
+            node.engine.saved_caches().load(SavedCache::Keys, far(&node)).await.expect("sound");
         let after = node.shard.cache_stats();
         assert!(keys >= Some(5), "{keys:?}");
         assert!(after.key_entries >= before.key_entries + 5);
         assert_eq!((before.key_hits, before.key_misses), (after.key_hits, after.key_misses));
-        let rows = node.engine.load_cache(SavedCache::Rows, far(&node)).await.expect("sound");
+        let rows =
+            node.engine.saved_caches().load(SavedCache::Rows, far(&node)).await.expect("sound");
         assert_eq!((rows, node.shard.row_cache_stats().entries), (Some(3), 3));
-        let none = node.engine.load_cache(SavedCache::Rows, node.shard.now()).await;
+        let none = node.engine.saved_caches().load(SavedCache::Rows, node.shard.now()).await;
         assert_eq!(none.expect("sound"), Some(0));
         let table = user_table(&node);
-        node.engine.truncate(table.id).await.expect("truncated");
-        let rows = node.engine.load_cache(SavedCache::Rows, far(&node)).await.expect("sound");
+        node.engine.schema().truncate(table.id).await.expect("truncated");
+        let rows =
+            node.engine.saved_caches().load(SavedCache::Rows, far(&node)).await.expect("sound");
         assert_eq!((rows, node.shard.row_cache_stats().entries), (Some(3), 0));
         let path = Path::new("/halcyon/saved_caches/RowCache-g.db");
         let disk = node.engine.disk();
@@ -353,7 +359,7 @@ fn caches_are_saved_and_warmed() {
         bytes[20] ^= 1;
         disk.remove(path).await.expect("removed");
         disk.write_new(path, &bytes, halcyon_io::Purpose::Flush).await.expect("written");
-        let refused = node.engine.load_cache(SavedCache::Rows, far(&node)).await;
+        let refused = node.engine.saved_caches().load(SavedCache::Rows, far(&node)).await;
         let text = refused.expect_err("damaged").to_string();
         assert!(text.contains("RowCache-g.db: offset 0: checksum"), "{text}");
     });

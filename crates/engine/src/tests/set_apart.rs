@@ -29,7 +29,7 @@ fn damaged() -> SimDisk {
         for c in 0..2 {
             for table in &tables {
                 node.shard.apply(vec![insert(table, 1, c, c, 10)]).await.expect("applied");
-                node.engine.flush(Some(table.id)).await.expect("flushed");
+                node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
             }
         }
         node.engine.drain().await.expect("drained");
@@ -62,9 +62,9 @@ fn a_damaged_sstable() {
         life(&sim, |disk| async move {
             let node = with_policy(disk, policy).await.expect("starts");
             let [SetApart { keyspace, table: name, sstable: Some(_), why }] =
-                &node.engine.set_apart()[..]
+                &node.engine.tables().set_apart()[..]
             else {
-                panic!("{:?}", node.engine.set_apart())
+                panic!("{:?}", node.engine.tables().set_apart())
             };
             assert_eq!((keyspace.as_str(), name.as_str()), ("ks", "t"));
             assert!(
@@ -75,8 +75,8 @@ fn a_damaged_sstable() {
             let (table, other) = (user_table(&node), table_named("u", OTHER));
             assert_eq!(contents(&node, &other).await.len(), 2);
             node.shard.apply(vec![insert(&table, 2, 0, 0, 10)]).await.expect("applied");
-            node.engine.flush(Some(table.id)).await.expect("flushed");
-            node.engine.compact(table.id).await.expect("compacted");
+            node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
+            node.engine.compactor().compact(table.id).await.expect("compacted");
             let warning = node.shard.read_warning(table.id).expect("a warning");
             assert!(warning.contains("ks.t") && !warning.contains("/halcyon"), "{warning}");
             match policy {
@@ -87,7 +87,8 @@ fn a_damaged_sstable() {
                 }
                 _ => assert_eq!(contents(&node, &table).await.len(), 2),
             }
-            let refused = node.engine.truncate(table.id).await.expect_err("refused").to_string();
+            let refused =
+                node.engine.schema().truncate(table.id).await.expect_err("refused").to_string();
             assert!(refused.contains("set apart"), "{refused}");
         });
     }
@@ -109,9 +110,9 @@ fn told_beside(put: impl AsyncFn(&Disk, &Path), words: &'static [&'static str]) 
         life(&sim, |disk| async move {
             let node = with_policy(disk, policy).await.expect("starts");
             let [SetApart { table: name, sstable: Some(_), why, .. }] =
-                &node.engine.set_apart()[..]
+                &node.engine.tables().set_apart()[..]
             else {
-                panic!("{:?}", node.engine.set_apart())
+                panic!("{:?}", node.engine.tables().set_apart())
             };
             assert_eq!(name, "t");
             assert!(words.iter().all(|word| why.contains(word)), "{why}");
@@ -175,14 +176,14 @@ fn a_repaired_sstable_brings_nothing_back() {
         let mut m = Mutation::new(table.id, table.layout.clone(), key(1));
         m.deletion = deletion(20);
         node.shard.apply(vec![m]).await.expect("applied");
-        node.engine.flush(Some(table.id)).await.expect("flushed");
-        node.engine.compact(table.id).await.expect("compacted");
+        node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
+        node.engine.compactor().compact(table.id).await.expect("compacted");
         node.engine.drain().await.expect("drained");
     });
     assert!(sim.flip(&path, 40, 3), "the SSTable is still there");
     life(&sim, |disk| async move {
         let node = start(disk).await.expect("starts");
-        assert_eq!(node.engine.set_apart(), []);
+        assert_eq!(node.engine.tables().set_apart(), []);
         assert_eq!(contents(&node, &user_table(&node)).await.len(), 0);
     });
 }
@@ -213,9 +214,10 @@ fn a_table_that_cannot_be_used() {
     for _ in 0..2 {
         life(&sim, |disk| async move {
             let node = start(disk).await.expect("starts");
-            let [SetApart { table: name, sstable: None, why, .. }] = &node.engine.set_apart()[..]
+            let [SetApart { table: name, sstable: None, why, .. }] =
+                &node.engine.tables().set_apart()[..]
             else {
-                panic!("{:?}", node.engine.set_apart())
+                panic!("{:?}", node.engine.tables().set_apart())
             };
             assert_eq!(name, "t");
             assert!(why.contains("Fancy"), "{why}");
@@ -224,8 +226,13 @@ fn a_table_that_cannot_be_used() {
                 "{:?}",
                 node.report
             );
-            let refused =
-                node.engine.catalog().check_usable("ks", "t").expect_err("refused").to_string();
+            let refused = node
+                .engine
+                .tables()
+                .catalog()
+                .check_usable("ks", "t")
+                .expect_err("refused")
+                .to_string();
             assert!(refused.contains("Fancy"), "{refused}");
             assert_eq!(contents(&node, &table_named("u", OTHER)).await.len(), 1);
         });
@@ -240,17 +247,18 @@ fn a_table_that_cannot_be_used() {
         let other = table_named("u", OTHER);
         let broken = catalog(&node.engine, &[with_compressor("org.acme.Fancy"), other.clone()]);
         let sound = catalog(&node.engine, &[table(), other]);
-        let lock = node.engine.lock_schema().await;
-        let unchanged = node.engine.catalog();
+        let lock = node.engine.schema().lock().await;
+        let unchanged = node.engine.tables().catalog();
         node.engine
-            .change_schema(&lock, unchanged, difference(&broken, &sound, at))
+            .schema()
+            .change(&lock, unchanged, difference(&broken, &sound, at))
             .await
             .expect("written");
     });
     sim.crash_to_synced();
     life(&sim, |disk| async move {
         let node = start(disk).await.expect("starts");
-        assert_eq!(node.engine.set_apart(), []);
+        assert_eq!(node.engine.tables().set_apart(), []);
         assert_eq!(contents(&node, &user_table(&node)).await, BTreeMap::from([((1, 1), 1)]));
     });
 }

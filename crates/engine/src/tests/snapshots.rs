@@ -13,7 +13,7 @@ fn expiring(seconds: u64) -> SnapshotOptions {
 
 /// Name and seconds to live, by name.
 async fn snapshots(node: &Node) -> Vec<(String, Option<i64>)> {
-    let found = node.engine.snapshots().await.expect("listed").into_iter();
+    let found = node.engine.snapshots().all().await.expect("listed").into_iter();
     let life = |s: &crate::Snapshot| s.expires_ms.map(|end| (end - s.created_ms) / 1000);
     let mut found: Vec<_> = found.map(|s| (s.name.clone(), life(&s))).collect();
     found.sort();
@@ -41,7 +41,7 @@ fn expired_ones_are_removed() {
         let node = filled(disk).await;
         let tables = [ID];
         for (name, options) in [("a", expiring(60)), ("b", KEPT), ("c", expiring(600))] {
-            node.engine.take_snapshots(&tables, name, options).await.expect(name);
+            node.engine.snapshots().take(&tables, name, options).await.expect(name);
         }
         wait(&node, 59).await;
         let named = |name: &str, life| (name.to_owned(), life);
@@ -53,7 +53,7 @@ fn expired_ones_are_removed() {
         assert_eq!(snapshots(&node).await, [b]);
         let told = node
             .engine
-            .reporter
+            .reporter()
             .take_events()
             .into_iter()
             .filter(|e| e.text.contains("has expired"));
@@ -68,7 +68,7 @@ fn a_killed_node_removes_them_later() {
     life(&sim, |disk| async move {
         let node = filled(disk).await;
         for (name, options) in [("expiring", expiring(60)), ("kept", KEPT)] {
-            node.engine.take_snapshots(&[ID], name, options).await.expect(name);
+            node.engine.snapshots().take(&[ID], name, options).await.expect(name);
         }
     });
     let begin = sim.snapshot();
@@ -103,11 +103,11 @@ fn wrong_ones_are_refused() {
             (&long, KEPT, "Snapshot name has more than 255 bytes"),
         ];
         for (name, options, refusal) in cases {
-            let refused = node.engine.take_snapshots(&[ID], name, options).await;
+            let refused = node.engine.snapshots().take(&[ID], name, options).await;
             assert_eq!(refused.map_err(|e| e.to_string()), Err(refusal.to_owned()));
         }
         assert_eq!(snapshots(&node).await, []);
-        node.engine.take_snapshots(&[ID], "far", expiring(u64::MAX)).await.expect("taken");
+        node.engine.snapshots().take(&[ID], "far", expiring(u64::MAX)).await.expect("taken");
         wait(&node, 130).await;
         assert_eq!(snapshots(&node).await.len(), 1);
     });

@@ -14,7 +14,7 @@ async fn start_two(disk: Disk, set: impl FnOnce(&mut Options)) -> (Node, Rc<Shar
     let (engine, report) = Engine::open(disk, options).await.expect("opens");
     let mut shards = Vec::new();
     for index in 0..2 {
-        let (shard, inbox) = Shard::open(engine.clone(), index).await.expect("opens");
+        let (shard, inbox) = engine.open_shard(index).await.expect("opens");
         spawn(inbox.serve(shard.clone())).detach();
         shards.push(shard);
     }
@@ -29,7 +29,9 @@ fn periodic(options: &mut Options) {
 
 /// A key of the first shard's, and one of the second's.
 fn keys(node: &Node) -> [i32; 2] {
-    let of = |shard| (0..).find(|k| node.engine.owner(key(*k).token) == shard).expect("some key");
+    let of = |shard| {
+        (0..).find(|k| node.engine.tables().owner(key(*k).token) == shard).expect("some key")
+    };
     [of(0), of(1)]
 }
 
@@ -75,14 +77,14 @@ fn oldest_segment(shard: &Shard) -> Option<u64> {
 }
 
 fn sstables(node: &Node, table: &Table) -> usize {
-    let stats = node.engine.table_stats();
+    let stats = node.engine.tables().stats();
     stats.iter().find(|s| s.table == table.schema.name).expect("known").sstables
 }
 
 async fn create(node: &Node) -> (Arc<Table>, Arc<Table>) {
     let filler = table_named("filler", *b"fedcba9876543210");
     change(node, &[table(), filler.clone()]).await.expect("schema");
-    node.engine.flush(None).await.expect("flushed");
+    node.engine.flusher().flush(None).await.expect("flushed");
     (user_table(node), filler)
 }
 
@@ -134,7 +136,7 @@ fn a_replay_does_not_undo_deletions() {
         flush_on(&second, &table).await;
         fill_log(&second, &filler, k).await;
         assert_ne!(oldest_segment(&second), Some(segment));
-        node.engine.compact(table.id).await.expect("compacted");
+        node.engine.compactor().compact(table.id).await.expect("compacted");
         assert_eq!(sstables(&node, &table), 1);
     });
     sim.crash_to_synced();
@@ -143,8 +145,8 @@ fn a_replay_does_not_undo_deletions() {
         let table = user_table(&node);
         let there = read(&table, keys(&node)[1], Slices::all());
         assert_eq!(spell(&second, there).await, ["3 20"]);
-        node.engine.flush(None).await.expect("flushed");
-        node.engine.compact(table.id).await.expect("compacted");
+        node.engine.flusher().flush(None).await.expect("flushed");
+        node.engine.compactor().compact(table.id).await.expect("compacted");
         assert_eq!(sstables(&node, &table), 0);
     });
 }
@@ -163,19 +165,19 @@ fn a_replay_does_not_undo_deletions_of_other_logs() {
         let parts =
             vec![(0, vec![insert(&table, here, 1, 1, 20)]), (1, vec![long_deleted(&table, k, 20)])];
         node.shard.apply_spanning(parts).await.expect("applied");
-        node.engine.flush(Some(table.id)).await.expect("flushed");
+        node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
         fill_log(&node.shard, &filler, here).await;
         node.shard.release_spanning();
         assert_ne!(oldest_segment(&node.shard), Some(segment));
         second.release_spanning();
-        node.engine.compact(table.id).await.expect("compacted");
+        node.engine.compactor().compact(table.id).await.expect("compacted");
         assert_eq!(spell(&second, read(&table, k, Slices::all())).await, ["3 20"]);
         // Without what a replay would bring back, the tombstone may go.
         // The compaction has written to its history.
-        node.engine.flush(None).await.expect("flushed");
+        node.engine.flusher().flush(None).await.expect("flushed");
         fill_log(&second, &filler, k).await;
         second.release_spanning();
-        node.engine.compact(table.id).await.expect("compacted");
+        node.engine.compactor().compact(table.id).await.expect("compacted");
         assert_eq!(spell(&second, read(&table, k, Slices::all())).await, [""; 0]);
     });
 }
@@ -220,7 +222,7 @@ fn a_flush_makes_other_tables_writes_durable() {
     sim.crash_to_synced();
     life(&sim, |disk| async move {
         let (node, _) = start_two(disk, periodic).await;
-        let filler = node.engine.catalog().table("ks", "filler").expect("known").clone();
+        let filler = node.engine.tables().catalog().table("ks", "filler").expect("known").clone();
         assert_eq!(contents(&node, &filler).await.len(), 1);
         assert_eq!(contents(&node, &user_table(&node)).await.len(), 1);
     });

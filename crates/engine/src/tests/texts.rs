@@ -130,12 +130,12 @@ fn texts_of_any_length_are_found() {
                 }
             }
             match round {
-                0 | 1 => node.engine.flush(Some(table.id)).await.expect("flushed"),
+                0 | 1 => node.engine.flusher().flush(Some(table.id)).await.expect("flushed"),
                 _ => {}
             }
             if round == 2 {
-                node.engine.flush(Some(table.id)).await.expect("flushed");
-                node.engine.compact(table.id).await.expect("compacted");
+                node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
+                node.engine.compactor().compact(table.id).await.expect("compacted");
             }
         }
     });

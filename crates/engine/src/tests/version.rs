@@ -87,7 +87,7 @@ fn a_shard_keeps_what_is_current() {
         // Fewer than a compaction begins with by itself.
         for round in 0..3 {
             node.shard.apply(vec![insert(&table, 1, round, 5, 20)]).await.expect("applied");
-            node.engine.flush(Some(table.id)).await.expect("flushed");
+            node.engine.flusher().flush(Some(table.id)).await.expect("flushed");
         }
         assert_eq!(contents(&node, &table).await.len(), 3);
         let own = node.shard.table(&table).expect("known");
@@ -96,7 +96,7 @@ fn a_shard_keeps_what_is_current() {
         let definition = Arc::downgrade(&before.definition);
         assert_eq!(inputs.len(), 3);
         drop(before);
-        node.engine.compact(table.id).await.expect("compacted");
+        node.engine.compactor().compact(table.id).await.expect("compacted");
         yield_now().await;
         assert!(inputs.iter().all(|live| live.upgrade().is_none()), "the inputs are kept");
         let after = own.current();

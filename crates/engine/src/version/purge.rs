@@ -6,7 +6,7 @@ use std::sync::Arc;
 use halcyon_compaction::PurgeBound;
 use halcyon_stream::PartitionKey;
 
-use crate::store::Store;
+use crate::tables::store::Store;
 
 /// Asked whenever a tombstone could be purged, so it takes the version of that moment: what was flushed since the compaction began is
 /// in it, and a compaction beside this one changes which SSTables hold the data, not whether one does.

@@ -36,7 +36,7 @@ impl Shard {
     /// Applies mutations of partitions that this shard owns, all of them or none after a crash; returns when they are
     /// durable (as `commitlog_sync` promises) and visible.
     pub async fn apply(&self, mutations: Vec<Mutation>) -> Result<()> {
-        self.engine().reporter.check()?;
+        self.reporter().check()?;
         self.wait_for_space().await?;
         self.wait_for_compaction(&mutations).await;
         let (mut mutations, mut record) = (mutations, None);
@@ -92,7 +92,7 @@ impl Shard {
         pinned: Vec<Pinned>,
         hold: Option<&Hold>,
     ) -> Result<()> {
-        let _changing = self.engine().reporter.changing("memtables");
+        let _changing = self.reporter().changing("memtables");
         let mut turns = Turns::default();
         let mut began = self.now();
         let mut pinned = pinned.into_iter().peekable();
@@ -127,7 +127,7 @@ impl Shard {
 
     /// Whether writes are acknowledged before a power failure cannot take them any more.
     pub fn syncs_later(&self) -> bool {
-        matches!(self.engine().options.commitlog.sync, SyncMode::Periodic { .. })
+        matches!(self.options().commitlog.sync, SyncMode::Periodic { .. })
     }
 
     /// Makes durable what this shard has logged.
@@ -144,22 +144,18 @@ impl Shard {
         let of_tables = mutations.chunk_by(|a, b| a.table == b.table);
         if let Some(micros) = of_tables.filter_map(|of_table| wait(of_table.first()?)).max() {
             let wait = Duration::from_micros(u64::from(micros));
-            self.engine().disk.clock().sleep(wait).await;
+            self.disk().clock().sleep(wait).await;
         }
     }
 
     /// Applies the policy to a failed log; a log that lacks space continues once there is some.
     pub(super) fn log_failed(&self, error: halcyon_commitlog::Error) -> Error {
         match error {
-            halcyon_commitlog::Error::Failed(_) => {
-                self.engine().reporter.log_failed(error.to_string())
-            }
+            halcyon_commitlog::Error::Failed(_) => self.reporter().log_failed(error.to_string()),
             halcyon_commitlog::Error::Broken => {
-                self.engine().reporter.broken("the commit log's positions")
+                self.reporter().broken("the commit log's positions")
             }
-            halcyon_commitlog::Error::NoSpace(_) => {
-                self.engine().reporter.log_is_full(error.to_string())
-            }
+            halcyon_commitlog::Error::NoSpace(_) => self.reporter().log_is_full(error.to_string()),
             _ => {}
         }
         error.into()
@@ -197,8 +193,7 @@ impl Shard {
         record: &[u8],
         mutations: impl Iterator<Item = &'m Mutation>,
     ) -> Result<()> {
-        let (size, most) =
-            (record.len(), self.engine().options.commitlog.segment_size as usize / 2);
+        let (size, most) = (record.len(), self.options().commitlog.segment_size as usize / 2);
         if size <= most {
             return Ok(());
         }

@@ -9,8 +9,6 @@ use std::rc::Rc;
 use futures_channel::oneshot;
 use halcyon_stream::{PartitionKey, TableId};
 
-use crate::shard::Shard;
-
 type LockKey = (TableId, Vec<u8>);
 
 /// The queue of waiters for each locked partition.
@@ -23,15 +21,8 @@ pub struct PartitionLock {
     held: bool,
 }
 
-impl Shard {
-    /// Waits until no other conditional or counter write runs on the partition.
-    pub async fn lock(&self, table: TableId, key: &PartitionKey) -> PartitionLock {
-        lock(&self.locks, table, key).await
-    }
-}
-
 /// Waits for the partition's lock.
-pub(super) async fn lock(locks: &Locks, table: TableId, key: &PartitionKey) -> PartitionLock {
+pub(crate) async fn lock(locks: &Locks, table: TableId, key: &PartitionKey) -> PartitionLock {
     let key = (table, key.bytes.clone());
     let turn = match locks.borrow_mut().entry(key.clone()) {
         std::collections::hash_map::Entry::Vacant(free) => {

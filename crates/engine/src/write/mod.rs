@@ -8,7 +8,7 @@ mod record;
 mod spanning;
 
 pub use gate::{HeldWrites, RunningWrite, WriteGate};
-pub(crate) use lock::Locks;
 pub use lock::PartitionLock;
+pub(crate) use lock::{Locks, lock};
 pub(crate) use record::{Entry, RecordWriter, read_record};
 pub use spanning::Parts;

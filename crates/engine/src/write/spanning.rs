@@ -38,7 +38,7 @@ impl Shard {
     /// Applies mutations of several shards' partitions; as [`Shard::apply`] otherwise.
     pub fn apply_spanning(&self, parts: Parts) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            self.engine().reporter.check()?;
+            self.reporter().check()?;
             self.wait_for_space().await?;
             for (_, part) in &parts {
                 self.wait_for_compaction(part).await;
@@ -60,7 +60,7 @@ impl Shard {
                 let hold = hold.clone();
                 let job = move |shard: Rc<Shard>| async move { shard.apply_held(part, hold).await };
                 // Hand-overs may wait for a lock that the caller holds.
-                self.engine().mesh.on_urgent(index, job)
+                self.tables().mesh.on_urgent(index, job)
             });
             // This shard's part keeps the segment as any record does.
             let (own, others) =
@@ -150,7 +150,7 @@ impl Shard {
         let _ = self.sync_log().await;
         for shard in memtable.held_shards() {
             let job = |shard: Rc<Shard>| async move { shard.sync_log().await };
-            let _ = self.engine().mesh.on_urgent(shard, job).await;
+            let _ = self.tables().mesh.on_urgent(shard, job).await;
         }
     }
 }

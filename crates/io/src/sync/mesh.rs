@@ -191,8 +191,8 @@ mod tests {
     use super::*;
     use crate::{Clock, ThreadPriority, block_on, spawn_thread};
 
-    /// Proves that a job runs on its thread with that thread's state, that the answer wakes the sender, and that one for each thread answers in
-    /// their order.
+    /// Proves that a job runs on its thread with that thread's state, that the answer wakes the sender, and that the answers of a job for
+    /// each thread are in their order.
     #[test]
     fn jobs_go_to_their_thread_and_back() {
         let (mesh, inboxes) = Mesh::<usize>::new(2, 4);

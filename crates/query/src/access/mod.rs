@@ -30,7 +30,7 @@ pub fn admit(
         Plan::Modification(plan) => access(principal, &plan.requires),
         Plan::Batch(plan) => access(principal, &plan.requires),
         Plan::Other(statement) => {
-            let catalog = coordinator.shard().engine().catalog();
+            let catalog = coordinator.shard().tables().catalog();
             access(principal, &of_statement(&statement.kind, &catalog, keyspace))?;
             match &statement.kind {
                 StatementKind::Auth(statement) => roles::validate(statement, keyspace, principal),

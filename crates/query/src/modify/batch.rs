@@ -47,7 +47,7 @@ pub(super) async fn execute(
     if kind == BatchKind::Logged {
         warnings.extend(short_grace_warning(&statements));
     }
-    let catalog = coordinator.shard().engine().catalog();
+    let catalog = coordinator.shard().tables().catalog();
     for (plan, _) in &statements {
         consistency::check_replicas(consistency, &catalog, &plan.table.schema.keyspace)?;
     }

@@ -63,7 +63,7 @@ pub(super) async fn execute(
     is_batch: bool,
     options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
-    let catalog = coordinator.shard().engine().catalog();
+    let catalog = coordinator.shard().tables().catalog();
     let Some(mut request) = gather(statements, is_batch)? else { return Ok(Outcome::Void) };
     let keyspace = &request.table.schema.keyspace;
     let serial = options.serial_consistency.unwrap_or(Consistency::Serial);

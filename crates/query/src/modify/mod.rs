@@ -95,7 +95,7 @@ async fn bind(
     let within = (watch.deadline(), &**coordinator.memory(), request.slow_calls());
     let bound = pace::bind(plan, &request.execution(&work), within, bind).await?;
     let bound = bound.ok_or_else(|| watch.too_late())?;
-    bound.check_expiration(coordinator.shard().engine().latest_expiration())?;
+    bound.check_expiration(coordinator.shard().tables().latest_expiration())?;
     made.count(&bound)?;
     Ok(bound)
 }
@@ -169,7 +169,7 @@ pub(crate) async fn execute_modification(
     }
     let keyspace = &plan.table.schema.keyspace;
     let check = |catalog: &Catalog| consistency::check_replicas(consistency, catalog, keyspace);
-    coordinator.shard().engine().with_catalog(check)?;
+    coordinator.shard().tables().with_catalog(check)?;
     write::execute(coordinator, vec![bound], &watch).await.map_err(|error| watch.failed(error))?;
     watch.check()?;
     Ok(Outcome::Void)

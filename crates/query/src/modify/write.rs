@@ -75,7 +75,7 @@ async fn apply_to_partition(
     let Some(first) = mutations.first() else { return Ok(()) };
     let (table, key, token) = (first.table, first.key.clone(), first.key.token);
     let watch = *watch;
-    let catalog = coordinator.shard().engine().catalog();
+    let catalog = coordinator.shard().tables().catalog();
     let plans = coordinator.views().of(&catalog, table)?;
     let most = coordinator.memory().for_row();
     let job = move |shard: Rc<Shard>| async move {
@@ -92,7 +92,7 @@ async fn derive(
     watch: &Stopwatch,
 ) -> Result<Vec<Lease>> {
     let mut partitions: BTreeMap<(TableId, Vec<u8>), (Plans, Vec<Mutation>)> = BTreeMap::new();
-    let catalog = coordinator.shard().engine().catalog();
+    let catalog = coordinator.shard().tables().catalog();
     for mutation in &*mutations {
         let plans = coordinator.views().of(&catalog, mutation.table)?;
         if !plans.is_empty() {
@@ -193,7 +193,7 @@ async fn read_and_write(
 ) -> Result<()> {
     let counts = modification.table.is_counter();
     let counter_id = counts.then(|| counter_id(coordinator)).transpose()?;
-    let catalog = coordinator.shard().engine().catalog();
+    let catalog = coordinator.shard().tables().catalog();
     let plans = coordinator.views().on(&catalog, &modification.table)?;
     let most = coordinator.memory().for_row();
     let write = |key: &PartitionKey| {
@@ -229,7 +229,7 @@ pub(super) async fn made_of(
 
 /// Counters are counted under the node's host id (`CounterId.getLocalId`).
 fn counter_id(coordinator: &Coordinator) -> Result<[u8; 16]> {
-    let id = coordinator.shard().engine().host_id();
+    let id = coordinator.shard().tables().host_id();
     id.ok_or_else(|| Error::Server("the node has not joined its ring yet".to_owned()))
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn execute(
     if wanted.target == DescribeTarget::Cluster {
         return cluster(coordinator, options.keyspace.is_some()).await;
     }
-    let catalog = coordinator.shard().engine().catalog();
+    let catalog = coordinator.shard().tables().catalog();
     let elements = describe(&catalog, wanted, options.keyspace)?;
     let from = resume(options.paging_state, &catalog.version)?;
     let size = options.page_size.and_then(|size| usize::try_from(size).ok()).filter(|n| *n > 0);
@@ -103,7 +103,7 @@ fn resume(state: Option<&[u8]>, version: &[u8; 16]) -> Result<usize> {
 /// The ring in `system.local`, of which this node is the only member.
 async fn cluster(coordinator: &Coordinator, with_ownership: bool) -> Result<Outcome> {
     let text = "SELECT cluster_name, partitioner, broadcast_address, broadcast_port, tokens FROM system.local";
-    let catalog = coordinator.shard().engine().catalog();
+    let catalog = coordinator.shard().tables().catalog();
     let work = Work::while_there_is_time(&|| true);
     let plan = plan::prepare(&parse_statement(text)?, &catalog, None, &work)?.plan;
     let options = QueryOptions {

@@ -71,8 +71,8 @@ async fn truncate(
     name: &QualifiedName,
     keyspace: Option<&str>,
 ) -> Result<Outcome> {
-    let engine = coordinator.shard().engine();
-    let find = || find_table(name, &engine.catalog(), keyspace).cloned();
+    let engine = coordinator.engine();
+    let find = || find_table(name, &engine.tables().catalog(), keyspace).cloned();
     let table = find()?;
     refuse_modification(&table.schema.keyspace)?;
     match table.kind {
@@ -89,7 +89,7 @@ async fn truncate(
     }
     let mut truncated = Ok(());
     if table.views.is_empty() {
-        truncated = engine.truncate(table.id).await.map_err(Error::from);
+        truncated = engine.schema().truncate(table.id).await.map_err(Error::from);
     }
     // A view that came meanwhile may have been built of deleted rows.
     let table = find().ok().filter(|known| known.id == table.id).unwrap_or(table);
@@ -102,26 +102,25 @@ async fn truncate(
 
 /// A crash in between leaves the views to be built again: they are truncated first, so that this brings nothing back.
 async fn truncate_with_views(coordinator: &Coordinator, table: &Table) -> Result<()> {
-    let shard = coordinator.shard();
-    let engine = shard.engine();
-    let catalog = engine.catalog();
+    let (shard, engine) = (coordinator.shard(), coordinator.engine());
+    let catalog = engine.tables().catalog();
     let keyspace = &table.schema.keyspace;
     let views = || table.views.iter().filter_map(|name| catalog.table(keyspace, name));
     // A write in between would be in one of them only.
     let _held = hold_writes(coordinator).await?;
-    let built = engine.built_views().await?;
+    let built = engine.tables().built_views().await?;
     let was_built =
         |view: &&Arc<Table>| built.contains(&(keyspace.clone(), view.schema.name.clone()));
     let truncate = async {
         for view in views().filter(was_built) {
-            engine.note_built_view(view, false).await?;
+            engine.tables().note_built_view(view, false).await?;
         }
         for view in views() {
-            engine.truncate(view.id).await?;
+            engine.schema().truncate(view.id).await?;
         }
-        engine.truncate(table.id).await?;
+        engine.schema().truncate(table.id).await?;
         for view in views().filter(was_built) {
-            engine.note_built_view(view, true).await?;
+            engine.tables().note_built_view(view, true).await?;
         }
         Ok(())
     };
@@ -135,7 +134,7 @@ async fn truncate_with_views(coordinator: &Coordinator, table: &Table) -> Result
 /// Keeps writes from beginning on all shards.
 async fn hold_writes(coordinator: &Coordinator) -> Result<Vec<views::Lease>> {
     let hold = |shard: Rc<Shard>| async move { views::lease(shard.writes().hold().await) };
-    let held = coordinator.shard().engine().mesh().on_each(hold).await;
+    let held = coordinator.shard().tables().mesh().on_each(hold).await;
     held.into_iter().map(|held| held.map_err(|gone| Error::Server(gone.to_string()))).collect()
 }
 
@@ -154,13 +153,13 @@ async fn change_schema(
     if let StatementKind::CreateFunction(create) = &kind {
         check_body(coordinator, create, keyspace, table_id).await?;
     }
-    let made = on_shard(coordinator.shard(), 0, move |shard| async move {
-        let engine = shard.engine();
-        let lock = engine.lock_schema().await;
-        let (catalog, at) = (engine.catalog(), engine.write_time());
-        let (made, rows) = change_apart(engine, catalog, kind, own, (table_id, at)).await?;
+    let engine = coordinator.engine().clone();
+    let made = on_shard(coordinator.shard(), 0, move |_| async move {
+        let lock = engine.schema().lock().await;
+        let (catalog, at) = (engine.tables().catalog(), engine.tables().write_time());
+        let (made, rows) = change_apart(&engine, catalog, kind, own, (table_id, at)).await?;
         if made.event.is_some() {
-            engine.change_schema(&lock, Arc::new(made.catalog.clone()), rows).await?;
+            engine.schema().change(&lock, Arc::new(made.catalog.clone()), rows).await?;
             if drops_columns {
                 let rest = change::drop_time(at.micros).saturating_add(1) - at.micros;
                 clock::sleep(Duration::from_micros(rest.unsigned_abs())).await;
@@ -171,10 +170,10 @@ async fn change_schema(
     let made = made.await?;
     if let StatementKind::CreateIndex(create) = &statement.kind {
         // Not with the lock, which other changes of the schema wait for.
-        let engine = coordinator.shard().engine();
+        let engine = coordinator.engine();
         let found = find_table(&create.table, &made.catalog, keyspace);
         if let Ok(table) = found {
-            engine.wait_for_indexes(table.id).await;
+            engine.indexes().wait(table.id).await;
         }
     }
     if let StatementKind::CreateView(create) = &statement.kind
@@ -203,7 +202,7 @@ async fn change_apart(
         let mut rows = Vec::new();
         if made.event.is_some() {
             rows = difference(&catalog, &made.catalog, at);
-            rows.extend(views::not_built(&catalog, &made.catalog, engine.host_id(), at));
+            rows.extend(views::not_built(&catalog, &made.catalog, engine.tables().host_id(), at));
         }
         Ok((made, rows))
     };
@@ -261,8 +260,8 @@ async fn check_body(
     id: [u8; 16],
 ) -> Result<()> {
     let function = {
-        let engine = coordinator.shard().engine();
-        let catalog = engine.catalog();
+        let engine = coordinator.engine();
+        let catalog = engine.tables().catalog();
         let terms = Terms::new(&catalog);
         let at = WriteTime { micros: 0, seconds: 0 };
         let context = context(engine, &catalog, keyspace, &terms, (id, at));

@@ -56,13 +56,13 @@ fn run(
     key: &PartitionKey,
     keys: &mut Peekable<IntoIter<PartitionKey>>,
 ) -> Vec<PartitionKey> {
-    let engine = coordinator.shard().engine();
-    let owner = engine.owner(key.token);
+    let tables = coordinator.shard().tables();
+    let owner = tables.owner(key.token);
     let room = usize::try_from(scan.page.remaining).unwrap_or(usize::MAX);
     let most = AT_ONCE.min(room).saturating_sub(1);
     let mut run = Vec::new();
     while run.len() < most
-        && let Some(next) = keys.next_if(|next| engine.owner(next.token) == owner)
+        && let Some(next) = keys.next_if(|next| tables.owner(next.token) == owner)
     {
         run.push(next);
     }

@@ -70,7 +70,7 @@ pub(crate) async fn execute_select(
         let check = |catalog: &Catalog| {
             consistency::check_read(consistency, catalog, &plan.table, together)
         };
-        coordinator.shard().engine().with_catalog(check)?;
+        coordinator.shard().tables().with_catalog(check)?;
     }
     let allowed = plan.timeout.unwrap_or(match partitions {
         Some(_) => limits.read_request_timeout,
@@ -248,10 +248,10 @@ async fn read_indexed(
     mut scan: Box<Scan>,
     state: Option<PagingState>,
 ) -> Result<Box<Scan>> {
-    let engine = coordinator.shard().engine().clone();
+    let tables = coordinator.shard().tables().clone();
     for range in indexed::page_ranges(&mut scan, state.as_ref())? {
         let last = range.end.as_ref().map_or(i64::MAX, |end| end.token);
-        for index in engine.owner(range.start.token)..=engine.owner(last) {
+        for index in tables.owner(range.start.token)..=tables.owner(last) {
             if scan.page.full {
                 return Ok(scan);
             }

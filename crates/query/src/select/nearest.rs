@@ -153,7 +153,7 @@ async fn candidates(
         let asked = asked.clone();
         async move { shard.nearest_in_memtables(&asked.0, &asked.1, count).await }
     };
-    for near in shard.engine().mesh().on_each(of_shard).await {
+    for near in shard.tables().mesh().on_each(of_shard).await {
         let near = near.map_err(|gone| Error::Server(gone.to_string()))?;
         found.add(near.map_err(|error| available(scan, error))?);
     }
@@ -171,11 +171,11 @@ fn available(scan: &Scan, error: EngineError) -> Error {
 
 /// All rows that can satisfy the WHERE clause, if indexes find few.
 async fn few(shard: &Rc<Shard>, scan: &Scan, ranges: &[PlaceRange]) -> Result<Option<Vec<Place>>> {
-    let engine = shard.engine();
+    let tables = shard.tables();
     let mut places = Vec::new();
     for range in ranges {
         let last = range.end.as_ref().map_or(i64::MAX, |end| end.token);
-        for index in engine.owner(range.start.token)..=engine.owner(last) {
+        for index in tables.owner(range.start.token)..=tables.owner(last) {
             let (table, range) = (scan.select.plan.table.clone(), range.clone());
             let searches = scan.select.index.clone();
             let job = async move |shard: Rc<Shard>| {
@@ -198,10 +198,10 @@ async fn read_places(
     mut scan: Box<Scan>,
     places: Vec<Place>,
 ) -> Result<Box<Scan>> {
-    let engine = shard.engine();
+    let tables = shard.tables();
     let mut by_shard: BTreeMap<usize, Vec<Place>> = BTreeMap::new();
     for place in places {
-        by_shard.entry(engine.owner(place.token)).or_default().push(place);
+        by_shard.entry(tables.owner(place.token)).or_default().push(place);
     }
     for (index, mut places) in by_shard {
         places.sort_unstable();

@@ -31,15 +31,15 @@ pub(super) async fn read_range(
     if table.kind == TableKind::Virtual {
         return read_virtual(coordinator, scan, &range).await;
     }
-    let engine = coordinator.shard().engine().clone();
+    let tables = coordinator.shard().tables().clone();
     let first = match &range.start {
-        RangeBound::AfterKey(key) | RangeBound::BeforeKey(key) => engine.owner(key.token),
-        RangeBound::BeforeToken(token) | RangeBound::AfterToken(token) => engine.owner(*token),
+        RangeBound::AfterKey(key) | RangeBound::BeforeKey(key) => tables.owner(key.token),
+        RangeBound::BeforeToken(token) | RangeBound::AfterToken(token) => tables.owner(*token),
         RangeBound::Open => 0,
     };
     let last = match &range.end {
-        RangeBound::BeforeToken(token) | RangeBound::AfterToken(token) => engine.owner(*token),
-        _ => engine.shard_count().saturating_sub(1),
+        RangeBound::BeforeToken(token) | RangeBound::AfterToken(token) => tables.owner(*token),
+        _ => tables.shard_count().saturating_sub(1),
     };
     for index in first..=last {
         if scan.page.full {

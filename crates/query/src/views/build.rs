@@ -42,7 +42,7 @@ pub(crate) fn build(shard: &Rc<Shard>, view: TableId) {
             let text = format!(
                 "a materialized view could not be built, sleeping 5 minutes before restarting: {error}"
             );
-            shard.engine().reporter().warn_once("view build", text);
+            shard.reporter().warn_once("view build", text);
             drop(shard);
             clock::sleep(PAUSE).await;
         }
@@ -53,12 +53,12 @@ pub(crate) fn build(shard: &Rc<Shard>, view: TableId) {
 /// Builds the views that a stop, a kill or another program left unfinished.
 pub fn resume_view_builds(shard: &Rc<Shard>) -> LocalBoxFuture<'_, Result<()>> {
     Box::pin(async move {
-        let engine = shard.engine();
-        let catalog = engine.catalog();
+        let tables = shard.tables();
+        let catalog = tables.catalog();
         if !catalog.tables().any(|table| table.view.is_some()) {
             return Ok(());
         }
-        let built = engine.built_views().await?;
+        let built = tables.built_views().await?;
         let is_built = |table: &Arc<Table>| {
             built.contains(&(table.schema.keyspace.clone(), table.schema.name.clone()))
         };
@@ -93,22 +93,22 @@ pub(crate) fn not_built(
 
 async fn build_all(shard: &Rc<Shard>, view: TableId) -> Result<()> {
     panic_point("the build of a view");
-    let engine = shard.engine();
-    let Some(plan) = plan(&engine.catalog(), view)? else { return Ok(()) };
+    let tables = shard.tables();
+    let Some(plan) = plan(&tables.catalog(), view)? else { return Ok(()) };
     let of_shard = |index| {
         let plan = plan.clone();
         let job = move |shard: Rc<Shard>| async move { build_part(&shard, &plan).await };
         on_shard(shard, index, job)
     };
-    let parts = join_all((0..engine.shard_count()).map(of_shard)).await;
+    let parts = join_all((0..tables.shard_count()).map(of_shard)).await;
     let ended = parts.into_iter().collect::<Result<Vec<bool>>>()?;
-    let catalog = engine.catalog();
+    let catalog = tables.catalog();
     let known = catalog.table(&plan.view.schema.keyspace, &plan.view.schema.name);
     let is_there = known.is_some_and(|known| known.id == view);
     if is_there && ended.into_iter().all(|ended| ended) {
         // Under `periodic` a power failure could otherwise take what was built, and leave the row that says so.
-        sync_logs(shard, 0..engine.shard_count()).await?;
-        engine.note_built_view(&plan.view, true).await?;
+        sync_logs(shard, 0..tables.shard_count()).await?;
+        tables.note_built_view(&plan.view, true).await?;
     }
     Ok(())
 }
@@ -142,7 +142,7 @@ async fn build_part(shard: &Rc<Shard>, plan: &Arc<ViewPlan>) -> Result<bool> {
 }
 
 async fn build_once(shard: &Rc<Shard>, plan: &Arc<ViewPlan>) -> Result<Next> {
-    let truncations = shard.engine().truncations(&plan.base.id);
+    let truncations = shard.tables().truncations(&plan.base.id);
     let range = TokenRange { start: RangeBound::Open, end: RangeBound::Open };
     let target = ReadTarget::Range(range);
     let read = Read {
@@ -194,13 +194,13 @@ async fn write_part(
 ) -> Result<Next> {
     // A truncation waits for it, or has ended before.
     let _running = shard.writes().begin().await;
-    let engine = shard.engine();
+    let tables = shard.tables();
     let view = &plan.view.schema;
-    let known = engine.catalog().table(&view.keyspace, &view.name).cloned();
-    if engine.is_stopping() || known.is_none_or(|known| known.id != plan.view.id) {
+    let known = tables.catalog().table(&view.keyspace, &view.name).cloned();
+    if shard.is_stopping() || known.is_none_or(|known| known.id != plan.view.id) {
         return Ok(Next::Nothing);
     }
-    if engine.truncations(&plan.base.id) != truncations {
+    if tables.truncations(&plan.base.id) != truncations {
         return Ok(Next::Anew);
     }
     let open = open.as_mut().map(Building::take);

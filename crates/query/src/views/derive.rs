@@ -221,7 +221,7 @@ pub(super) struct Pieces<'s> {
 impl<'s> Pieces<'s> {
     /// `most`: bytes of memory.
     pub(super) fn new(shard: &'s Rc<Shard>, base: Arc<Table>, most: u64) -> Pieces<'s> {
-        let record = u64::from(shard.engine().options().commitlog.segment_size) / 2;
+        let record = u64::from(shard.options().commitlog.segment_size) / 2;
         let start = PositionBuf { kind: BoundKind::InclStart, count: 0, serialized: Vec::new() };
         Pieces { shard, base, start, most: (record / 4).min(most / 2) }
     }

@@ -93,7 +93,7 @@ fn counters_start_anew_after_a_deletion() {
                 for (timestamp, text) in case.statements {
                     execute_at(&node, *timestamp, text).await;
                     if flushed {
-                        node.shard().engine().flush(None).await.expect("flushes");
+                        node.engine().flusher().flush(None).await.expect("flushes");
                     }
                 }
                 assert_eq!(counters(&node).await, row(case), "case {number}, flushed: {flushed}");
@@ -103,7 +103,7 @@ fn counters_start_anew_after_a_deletion() {
             runtime.block_on(async {
                 let node = node::start_again(&simulated, |_| ()).await;
                 assert_eq!(counters(&node).await, row(case), "case {number}, replayed");
-                node.shard().engine().flush(None).await.expect("flushes");
+                node.engine().flusher().flush(None).await.expect("flushes");
                 assert_eq!(counters(&node).await, row(case), "case {number}, flushed after it");
             });
         }

@@ -32,7 +32,7 @@ fn reads_and_writes_that_fail() {
         ] {
             execute(&node, text).await.expect(text);
         }
-        node.shard().engine().flush(None).await.expect("flushed");
+        node.engine().flusher().flush(None).await.expect("flushed");
 
         sim.fail_on(rule("-Data.db"));
         let error = execute(&node, "SELECT v FROM k.t WHERE k = 1").await.expect_err("fails");
@@ -78,15 +78,15 @@ fn truncated_rows_stay_away_after_a_doubtful_compaction() {
             ] {
                 execute(&node, text).await.expect(text);
             }
-            let engine = node.shard().engine().clone();
+            let engine = node.engine().clone();
             for v in 0..2 {
                 let text = format!("INSERT INTO k.t (k, v) VALUES (1, {v})");
                 execute(&node, &text).await.expect("written");
-                engine.flush(None).await.expect("flushed");
+                engine.flusher().flush(None).await.expect("flushed");
             }
-            let table = engine.catalog().table("k", "t").expect("there").id;
+            let table = engine.tables().catalog().table("k", "t").expect("there").id;
             sim.fail_on(FaultRule { skip, ..rule("_txn_compaction") });
-            let compacted = engine.compact(table).await;
+            let compacted = engine.compactor().compact(table).await;
             sim.clear_faults();
             let truncated = execute(&node, "TRUNCATE k.t").await;
             if let Err(error) = &truncated {

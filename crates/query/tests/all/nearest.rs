@@ -60,7 +60,7 @@ fn table_of(node: &Coordinator, name: &str) -> TableId {
     let find = |catalog: &halcyon_schema::catalog::Catalog| {
         catalog.table("ks", name).map(|table| table.id)
     };
-    node.shard().engine().with_catalog(find).expect("there")
+    node.engine().tables().with_catalog(find).expect("there")
 }
 
 fn vector(random: &mut Random, dimension: usize) -> Vec<f32> {
@@ -128,15 +128,15 @@ fn the_nearest_rows_are_found() {
             let node = start().await;
             let dimension = 2 + random.below(6) as usize;
             create(&node, "t", dimension, name).await;
-            let engine = node.shard().engine().clone();
+            let engine = node.engine().clone();
             let table = table_of(&node, "t");
             for _ in 0..30 {
                 for _ in 0..random.below(20) {
                     change(&node, &mut random, dimension).await;
                 }
                 match random.below(8) {
-                    0 | 1 => engine.flush(Some(table)).await.expect("flushed"),
-                    2 => drop(engine.compact(table).await.expect("compacted")),
+                    0 | 1 => engine.flusher().flush(Some(table)).await.expect("flushed"),
+                    2 => drop(engine.compactor().compact(table).await.expect("compacted")),
                     3 => clock::sleep(Duration::from_secs(random.below(7))).await,
                     _ => {}
                 }
@@ -177,7 +177,7 @@ fn graphs_find_most_of_the_nearest_rows() {
             let mut random = Random::seeded(seed);
             let node = start().await;
             create(&node, "t", 8, "euclidean").await;
-            let engine = node.shard().engine().clone();
+            let engine = node.engine().clone();
             let table = table_of(&node, "t");
             let centers: Vec<Vec<f32>> = (0..12).map(|_| vector(&mut random, 8)).collect();
             let mut point = || -> Vec<f32> {
@@ -193,14 +193,14 @@ fn graphs_find_most_of_the_nearest_rows() {
                         format!("INSERT INTO ks.t (k, c, a, v) VALUES ({k}, {c}, {}, {v})", i % 2);
                     run(&node, &text).await;
                 }
-                engine.flush(Some(table)).await.expect("flushed");
+                engine.flusher().flush(Some(table)).await.expect("flushed");
             }
             for k in 0..5 {
                 run(&node, &format!("DELETE FROM ks.t WHERE k = {k}")).await;
             }
             for step in 0..2 {
                 if step == 1 {
-                    engine.compact(table).await.expect("compacted");
+                    engine.compactor().compact(table).await.expect("compacted");
                 }
                 let (mut hits, mut total) = (0, 0);
                 for condition in ["", "WHERE a = 1", "WHERE token(k) > 0"] {

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use halcyon_engine::{Engine, Options, Shard};
+use halcyon_engine::{Engine, Options};
 use halcyon_io::{Disk, DiskOptions, SimDisk, spawn};
 use halcyon_model::access::Principal;
 use halcyon_query::{Coordinator, Error, Outcome, QueryOptions, RequestLimits, VirtualTables};
@@ -58,11 +58,12 @@ pub(crate) async fn start_with(
     let (engine, _) = Engine::open(disk, options).await.expect("opens");
     let mut first = None;
     for index in 0..2 {
-        let (shard, inbox) = Shard::open(engine.clone(), index).await.expect("opens");
+        let (shard, inbox) = engine.open_shard(index).await.expect("opens");
         spawn(inbox.serve(shard.clone())).detach();
         first.get_or_insert(shard);
     }
     Coordinator::new(
+        engine,
         first.expect("two"),
         Rc::new(NoVirtualTables),
         limits,
@@ -87,7 +88,7 @@ pub(crate) async fn join(coordinator: &Coordinator) {
         gossip_generation: 1,
         schema_version: [0; 16],
     };
-    coordinator.shard().engine().join(node).await.expect("joins");
+    coordinator.engine().join(node).await.expect("joins");
 }
 
 pub(crate) async fn execute(node: &Coordinator, text: &str) -> Result<Outcome, Error> {

@@ -14,7 +14,7 @@ async fn make(node: &Coordinator, statements: &[&str]) {
 }
 
 fn current(node: &Coordinator, statements: &[Arc<PreparedStatement>]) -> Vec<bool> {
-    statements.iter().map(|statement| statement.is_current(node.shard().engine())).collect()
+    statements.iter().map(|statement| statement.is_current(node.shard().tables())).collect()
 }
 
 /// Proves that a statement stays prepared while others' tables come, change and go, and that it is prepared again after a change of its

@@ -157,7 +157,7 @@ fn views_follow_their_base() {
             assert!(load(&node, seed).await, "seed {seed}");
             wait_until_built(&node).await;
             check(&node, &format!("seed {seed}")).await;
-            node.shard().engine().flush(None).await.expect("flushes");
+            node.engine().flusher().flush(None).await.expect("flushes");
             check(&node, &format!("seed {seed}, flushed")).await;
             execute(&node, "TRUNCATE k.t").await.expect("truncates");
             assert!(rows(&node, "SELECT p, c, v, w FROM k.by_v").await.is_empty());
@@ -223,7 +223,7 @@ fn views_survive_power_failures() {
         sim.runtime().clone().block_on(async {
             let node = node::start_again(&sim, allow_views).await;
             resume_view_builds(node.shard()).await.expect("resumes");
-            let catalog = node.shard().engine().catalog();
+            let catalog = node.shard().tables().catalog();
             let known = VIEWS.iter().filter(|(name, _)| catalog.table("k", &name[2..]).is_some());
             if known.count() < VIEWS.len() {
                 return;
@@ -243,7 +243,7 @@ fn built_views_survive_a_power_failure() {
         let node = node::start_on(disk, allow_views).await;
         run(&node, SCHEMA).await;
         fill(&node, 1, 60).await;
-        node.shard().engine().flush(None).await.expect("flushes");
+        node.engine().flusher().flush(None).await.expect("flushes");
         run(&node, VIEWS.map(|(_, text)| text)).await;
         wait_until_built(&node).await;
     });

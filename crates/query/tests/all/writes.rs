@@ -34,7 +34,7 @@ fn added_columns_take_values_at_once() {
             execute(&node, text).await.expect(text);
         }
         assert_eq!(content(&node, "SELECT x FROM k.t WHERE p = 1").await, int(2));
-        node.shard().engine().flush(None).await.expect("flushes");
+        node.engine().flusher().flush(None).await.expect("flushes");
         execute(&node, "ALTER TABLE k.t ADD y int").await.expect("alters");
         execute(&node, "UPDATE k.t SET y = 3 WHERE p = 1").await.expect("writes");
         assert_eq!(content(&node, "SELECT y FROM k.t WHERE p = 1").await, int(3));
@@ -237,9 +237,9 @@ fn batches_are_whole_after_a_power_failure() {
                 }
                 done += 1;
                 if seed % 2 == 0 && batch % 3 == 2 {
-                    let engine = node.shard().engine();
-                    let table = engine.catalog().table("k", "t").expect("known").id;
-                    let _ = engine.flush(Some(table)).await;
+                    let engine = node.engine();
+                    let table = engine.tables().catalog().table("k", "t").expect("known").id;
+                    let _ = engine.flusher().flush(Some(table)).await;
                 }
             }
             assert!(sim.is_down() || seed % 2 == 1, "seed {seed}");

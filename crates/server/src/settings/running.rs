@@ -45,16 +45,16 @@ impl RunningSettings {
             "compaction_throughput" => {
                 let rate = text.and_then(units::settings::rate);
                 let rate = rate.ok_or_else(|| wrong(&value::Kind::Rate.allowed()))?;
-                engine.set_compaction_throughput(Some(rate).filter(|rate| *rate > 0));
+                engine.compactor().set_throughput(Some(rate).filter(|rate| *rate > 0));
             }
             "compaction_latency_target" => {
                 let allowed = || wrong(&value::Kind::of("auto|us").allowed());
                 let target = text.map(|text| value::latency_target(text).ok_or_else(allowed));
                 let target = target.transpose()?.unwrap_or(LatencyTarget::Off);
-                engine.set_compaction_latency_target(target);
+                engine.compactor().set_latency_target(target);
             }
             "concurrent_compactors" => match text.and_then(|text| text.parse().ok()) {
-                Some(count @ 1..=1024) => engine.set_concurrent_compactors(count),
+                Some(count @ 1..=1024) => engine.compactor().set_limit(count),
                 _ => return Err(wrong("1 or more")),
             },
             _ => {

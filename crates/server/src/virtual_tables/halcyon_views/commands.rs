@@ -70,7 +70,7 @@ fn apply<'a>(node: &'a Node, write: &'a Write<'_>) -> Applied<'a> {
             let known = known.join(", ");
             return Err(Error::Invalid(format!("there is no command {verb}; there are: {known}")));
         };
-        let tables = tables(&node.engine.catalog(), keyspace, table)?;
+        let tables = tables(&node.engine.tables().catalog(), keyspace, table)?;
         let what = format!("{verb} {keyspace} {table} {argument}");
         node.shared.log.say(format_args!("a client commands: {}", what.trim_end()));
         run(Command { node, keyspace, tables, argument }).await
@@ -101,7 +101,7 @@ fn tables(catalog: &Catalog, keyspace: &str, name: &str) -> Result<Vec<TableId>>
 
 async fn flush(command: Command<'_>) -> Result<()> {
     for table in command.tables {
-        command.node.engine.flush(Some(table)).await?;
+        command.node.engine.flusher().flush(Some(table)).await?;
     }
     Ok(())
 }
@@ -109,7 +109,7 @@ async fn flush(command: Command<'_>) -> Result<()> {
 /// The argument is the index.
 async fn rebuild_index(command: Command<'_>) -> Result<()> {
     for table in command.tables {
-        command.node.engine.rebuild_index(table, command.argument).await?;
+        command.node.engine.indexes().rebuild(table, command.argument).await?;
     }
     Ok(())
 }
@@ -130,7 +130,7 @@ async fn snapshot(command: Command<'_>) -> Result<()> {
             _ => return Err(Error::Invalid("Snapshot name cannot contain /".to_owned())),
         }
     }
-    Ok(command.node.engine.take_snapshots(&command.tables, name, options).await?)
+    Ok(command.node.engine.snapshots().take(&command.tables, name, options).await?)
 }
 
 fn named(argument: &str) -> (&str, impl Iterator<Item = &str>) {
@@ -154,7 +154,7 @@ async fn clear_snapshot(command: Command<'_>) -> Result<()> {
             && before_ms.is_none_or(|before_ms| of.created_ms < before_ms)
             && !of.ephemeral
     };
-    Ok(node.engine.clear_snapshots(wanted).await?)
+    Ok(node.engine.snapshots().clear(wanted).await?)
 }
 
 /// Milliseconds since 1970.
@@ -177,7 +177,7 @@ fn created_before(option: &str) -> Result<i64> {
 
 async fn refresh(command: Command<'_>) -> Result<()> {
     for table in command.tables {
-        let added = command.node.engine.load_new_sstables(table).await?;
+        let added = command.node.engine.schema().load_new_sstables(table).await?;
         command.node.shared.log.say(format_args!("refresh: {added} new SSTables"));
     }
     Ok(())
@@ -191,7 +191,7 @@ async fn refresh_size_estimates(command: Command<'_>) -> Result<()> {
 
 async fn set_automatic_compaction(command: Command<'_>, enabled: bool) -> Result<()> {
     for table in command.tables {
-        command.node.engine.set_automatic_compaction(table, enabled)?;
+        command.node.engine.compactor().set_automatic(table, enabled)?;
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "write_wait_us",
     ]);
     let count = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
-    for backlog in node.engine.compaction_backlog() {
+    for backlog in node.engine.compactor().backlog() {
         rows.push([
             backlog.keyspace.as_str().into(),
             backlog.table.as_str().into(),

@@ -11,7 +11,7 @@ const CQL: &str = "CREATE TABLE halcyon_views.compaction_pace (
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["name", "value"]);
-    let pace = node.engine.compaction_pace();
+    let pace = node.engine.compactor().pace();
     let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     for (name, value) in [
         ("bytes_per_second", pace.rate),
@@ -20,7 +20,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         ("read_p99_us", pace.read_p99.map(micros)),
         ("read_p99_at_rest_us", pace.read_p99_at_rest.map(micros)),
         ("concurrent_compactors", Some(count(pace.compactors))),
-        ("running", Some(count(node.engine.compactions().len()))),
+        ("running", Some(count(node.engine.compactor().tasks().len()))),
         ("waiting", Some(count(pace.waiting))),
         ("urgent", Some(u64::from(pace.urgent))),
     ] {

@@ -48,7 +48,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "bytes_in",
         "bytes_out",
     ]);
-    for major in node.engine.major_compactions() {
+    for major in node.engine.compactor().majors() {
         let (state, failure) = match &major.state {
             MajorState::Running => ("running", None),
             MajorState::Done => ("done", None),
@@ -78,7 +78,7 @@ fn apply(node: &Node, write: &Write<'_>) -> Result<()> {
     let [keyspace, name] = key.as_slice() else {
         return Err(write.not_supported());
     };
-    let catalog = node.engine.catalog();
+    let catalog = node.engine.tables().catalog();
     if catalog.keyspace(keyspace).is_none() {
         return Err(Error::Invalid(format!("keyspace {keyspace} does not exist")));
     }
@@ -86,7 +86,7 @@ fn apply(node: &Node, write: &Write<'_>) -> Result<()> {
     let table =
         found.ok_or_else(|| Error::Invalid(format!("table {keyspace}.{name} does not exist")))?;
     if write.deletes_partition() {
-        node.engine.stop_major_compaction(table.id);
+        node.engine.compactor().stop_major(table.id);
         return Ok(());
     }
     let (selection, argument) = match write.text("argument") {
@@ -98,7 +98,7 @@ fn apply(node: &Node, write: &Write<'_>) -> Result<()> {
         }
         Assigned::Nothing => (WHOLE, None),
     };
-    node.engine.begin_major_compaction(table.id, selection, argument)?;
+    node.engine.compactor().begin_major(table.id, selection, argument)?;
     Ok(())
 }
 

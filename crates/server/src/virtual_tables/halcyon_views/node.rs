@@ -22,7 +22,7 @@ const CQL: &str = "CREATE TABLE halcyon_views.node (
     AND comment = 'the node: bytes of its SSTables, memory of the process, whether it takes writes';";
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
-    let load: u64 = node.engine.table_stats().iter().map(|table| table.disk_space).sum();
+    let load: u64 = node.engine.tables().stats().iter().map(|table| table.disk_space).sum();
     let mode = if node.engine.reporter().failure().is_some() { "DRAINED" } else { "NORMAL" };
     let mut rows = rows.with([
         "name",

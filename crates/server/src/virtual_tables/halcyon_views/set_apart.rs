@@ -14,7 +14,7 @@ const CQL: &str = "CREATE TABLE halcyon_views.set_apart (
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["keyspace_name", "table_name", "sstable", "reason"]);
-    for apart in node.engine.set_apart() {
+    for apart in node.engine.tables().set_apart() {
         let sstable = apart.sstable.unwrap_or_default();
         rows.push([apart.keyspace.into(), apart.table.into(), sstable.into(), apart.why.into()]);
     }

@@ -27,7 +27,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "commitlog_group_gap_us",
     ]);
     for (index, metrics) in node.shared.figures.iter().enumerate() {
-        let (first, last) = node.engine.tokens(index);
+        let (first, last) = node.engine.tables().tokens(index);
         rows.push([
             i32::try_from(index).unwrap_or(i32::MAX).into(),
             first.into(),

@@ -53,7 +53,7 @@ struct Measured(BTreeMap<(String, String), Summary>);
 
 impl Measured {
     fn of(node: &Node, measure: Measure) -> Measured {
-        let summaries = node.engine.summaries(measure).into_iter();
+        let summaries = node.engine.tables().summaries(measure).into_iter();
         Measured(summaries.map(|(keyspace, table, of)| ((keyspace, table), of)).collect())
     }
 
@@ -65,7 +65,7 @@ impl Measured {
 
 fn fill<'a>(node: &'a Node, rows: &'a mut Rows<'_>) -> Filled<'a> {
     Box::pin(async move {
-        match node.engine.table_details().await {
+        match node.engine.tables().details().await {
             Ok(details) => push(node, details, rows),
             Err(e) => rows.fail(e.to_string()),
         }
@@ -75,7 +75,8 @@ fn fill<'a>(node: &'a Node, rows: &'a mut Rows<'_>) -> Filled<'a> {
 fn push(node: &Node, details: Vec<halcyon_engine::TableDetails>, rows: &mut Rows<'_>) {
     let stats: BTreeMap<(String, String), TableStats> = node
         .engine
-        .table_stats()
+        .tables()
+        .stats()
         .into_iter()
         .map(|of| ((of.keyspace.clone(), of.table.clone()), of))
         .collect();

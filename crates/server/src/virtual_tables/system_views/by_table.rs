@@ -20,7 +20,7 @@ pub(super) fn latencies(node: &Node, measure: Measure, rows: &mut Rows<'_>) {
         "per_second",
     ]);
     let ms = |ns: u64| thousandths(ns as f64 / 1e6);
-    for (keyspace, table, summary) in node.engine.summaries(measure) {
+    for (keyspace, table, summary) in node.engine.tables().summaries(measure) {
         rows.push([
             keyspace.into(),
             table.into(),
@@ -35,7 +35,7 @@ pub(super) fn latencies(node: &Node, measure: Measure, rows: &mut Rows<'_>) {
 
 pub(super) fn histograms(node: &Node, measure: Measure, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["keyspace_name", "table_name", "count", "max", "p50th", "p99th"]);
-    for (keyspace, table, summary) in node.engine.summaries(measure) {
+    for (keyspace, table, summary) in node.engine.tables().summaries(measure) {
         rows.push([
             keyspace.into(),
             table.into(),
@@ -49,7 +49,7 @@ pub(super) fn histograms(node: &Node, measure: Measure, rows: &mut Rows<'_>) {
 
 pub(super) fn mebibytes(node: &Node, bytes: fn(&TableStats) -> u64, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["keyspace_name", "table_name", "mebibytes"]);
-    for stats in node.engine.table_stats() {
+    for stats in node.engine.tables().stats() {
         let mebibytes = bytes(&stats).div_ceil(1 << 20);
         rows.push([stats.keyspace.into(), stats.table.into(), mebibytes.into()]);
     }

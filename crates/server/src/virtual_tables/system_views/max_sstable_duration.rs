@@ -12,7 +12,7 @@ const CQL: &str = "CREATE TABLE system_views.max_sstable_duration (
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["keyspace_name", "table_name", "max_sstable_duration"]);
-    for stats in node.engine.table_stats() {
+    for stats in node.engine.tables().stats() {
         let max = stats.max_sstable_duration;
         rows.push([stats.keyspace.into(), stats.table.into(), max.into()]);
     }

@@ -20,7 +20,7 @@ const CQL: &str = "CREATE TABLE system_views.snapshots (
 
 fn fill<'a>(node: &'a Node, rows: &'a mut Rows<'_>) -> Filled<'a> {
     Box::pin(async move {
-        let snapshots = match node.engine.snapshots().await {
+        let snapshots = match node.engine.snapshots().all().await {
             Ok(snapshots) => snapshots,
             Err(e) => return rows.fail(e.to_string()),
         };

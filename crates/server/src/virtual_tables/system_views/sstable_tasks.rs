@@ -35,7 +35,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "total_compressed",
         "unit",
     ]);
-    for task in node.engine.compactions() {
+    for task in node.engine.compactor().tasks() {
         let (done, total) = (task.progress.data_read, task.progress.data_total);
         let ratio = if total == 0 { 1.0 } else { done as f64 / total as f64 };
         rows.push([
@@ -52,7 +52,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
             "bytes".into(),
         ]);
     }
-    for build in node.engine.index_builds() {
+    for build in node.engine.indexes().builds() {
         let ratio = if build.total == 0 { 1.0 } else { build.done as f64 / build.total as f64 };
         rows.push([
             build.keyspace.as_str().into(),

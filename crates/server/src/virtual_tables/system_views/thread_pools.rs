@@ -52,16 +52,16 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "pending_tasks",
     ]);
     let count = |measure| -> u64 {
-        node.engine.summaries(measure).iter().map(|(_, _, summary)| summary.count).sum()
+        node.engine.tables().summaries(measure).iter().map(|(_, _, summary)| summary.count).sum()
     };
-    let stats = node.engine.table_stats();
+    let stats = node.engine.tables().stats();
     let (requests, in_flight) =
         (node.sum(|shard| shard.requests.get()), node.sum(|shard| shard.in_flight.get()));
     let flushes = stats.iter().map(|table| table.flushes).sum();
     let flushing = stats.iter().map(|table| table.pending_flushes).sum();
     let reads = count(Measure::LocalRead) + count(Measure::LocalScan);
     let options = node.engine.options();
-    let compacting = node.engine.compactions().len() as u64;
+    let compacting = node.engine.compactor().tasks().len() as u64;
     let int = |n: u64| i32::try_from(n).unwrap_or(i32::MAX);
     for name in POOLS {
         let (active, limit, completed, pending) = match name {

@@ -31,7 +31,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "position",
         "type",
     ]);
-    for keyspace in virtual_keyspaces(&node.engine.catalog()) {
+    for keyspace in virtual_keyspaces(&node.engine.tables().catalog()) {
         keyspace.tables.values().for_each(|table| push_columns(table, &mut rows));
     }
 }

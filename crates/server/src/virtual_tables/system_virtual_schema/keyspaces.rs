@@ -11,7 +11,7 @@ const CQL: &str = "CREATE TABLE system_virtual_schema.keyspaces (
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["keyspace_name"]);
-    for keyspace in virtual_keyspaces(&node.engine.catalog()) {
+    for keyspace in virtual_keyspaces(&node.engine.tables().catalog()) {
         rows.push([keyspace.name.as_str().into()]);
     }
 }

@@ -14,7 +14,7 @@ const CQL: &str = "CREATE TABLE system_virtual_schema.tables (
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["keyspace_name", "table_name", "comment"]);
-    for keyspace in virtual_keyspaces(&node.engine.catalog()) {
+    for keyspace in virtual_keyspaces(&node.engine.tables().catalog()) {
         for table in keyspace.tables.values() {
             rows.push([
                 keyspace.name.as_str().into(),

@@ -10,39 +10,44 @@ use std::sync::Arc;
 use halcyon_io::{Gone, ThreadPriority, contained, panic_point};
 
 use super::next_expiry::{NEVER, UNKNOWN};
-use crate::engine::Engine;
+use super::{Snapshots, remove_folder};
 use crate::reporter::Event;
 use crate::start::directories::table_folders;
 use crate::{Error, Result};
 
-impl Engine {
+impl Snapshots {
     /// Removes what has expired, in the background.
-    pub(crate) fn look_at_snapshots(self: &Arc<Engine>) {
-        let now_ms = self.disk.clock().unix_micros() / 1000;
-        if !self.snapshot_expiry.take_due(now_ms) {
+    pub(crate) fn look(self: &Arc<Snapshots>) {
+        let now_ms = self.storage.disk.clock().unix_micros() / 1000;
+        if !self.next_expiry.take_due(now_ms) {
             return;
         }
-        let engine = self.clone();
+        let snapshots = self.clone();
         let body = move || async move {
-            let removed = contained(engine.remove_expired_snapshots(now_ms)).await;
+            let removed = contained(snapshots.remove_expired_snapshots(now_ms)).await;
             let next = removed.unwrap_or(Err(Error::Gone(Gone))).unwrap_or_else(|e| {
-                engine
+                snapshots
+                    .tables
                     .reporter
                     .report(Event::warning(format!("expired snapshots are not removed: {e}")));
                 UNKNOWN
             });
-            engine.snapshot_expiry.add(next);
+            snapshots.next_expiry.add(next);
         };
-        self.disk.runtime().spawn_thread("snapshot-expiry", ThreadPriority::Idle, body).detach();
+        self.storage
+            .disk
+            .runtime()
+            .spawn_thread("snapshot-expiry", ThreadPriority::Idle, body)
+            .detach();
     }
 
     /// Returns when the next one expires.
     async fn remove_expired_snapshots(&self, now_ms: i64) -> Result<i64> {
         panic_point("the expiry of snapshots");
         let mut next = NEVER;
-        for table in table_folders(&self.disk, &self.options).await? {
+        for table in table_folders(&self.storage.disk, &self.storage.options).await? {
             for folder in self.snapshot_folders(&table.path).await? {
-                if self.compactions.is_stopped() {
+                if self.tables.schedule.is_stopped() {
                     // The node ends.
                     return Ok(UNKNOWN);
                 }
@@ -52,7 +57,7 @@ impl Engine {
                     continue;
                 }
                 let what = folder.display();
-                let event = match self.remove_folder(&folder).await {
+                let event = match remove_folder(&self.storage.disk, &folder).await {
                     Ok(()) => {
                         Event::info(format!("the snapshot {what} has expired and is removed"))
                     }
@@ -61,7 +66,7 @@ impl Engine {
                         Event::warning(format!("the snapshot {what} has expired, but remains: {e}"))
                     }
                 };
-                self.reporter.report(event);
+                self.tables.reporter.report(event);
             }
         }
         Ok(next)

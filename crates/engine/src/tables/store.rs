@@ -21,7 +21,7 @@ use crate::current::Common;
 use crate::definition::Definition;
 use crate::heat::Heat;
 use crate::metrics::table::TableMetrics;
-use crate::report::set_apart::SetApart;
+use crate::tables::set_apart::SetApart;
 use crate::version::Version;
 use crate::{Error, Options, Result};
 

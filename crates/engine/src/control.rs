@@ -3,7 +3,8 @@
 //! 1. It starts compaction threads when work is due. No other thread does, because a thread inherits its scheduling class from its parent
 //!    and cannot leave the idle class.
 //! 2. While compaction runs under a latency target, it measures the reads ten times a second (`io::pacing`).
-//! 3. Once a second it computes the backlog and reacts to it (`backlog`); once a minute it looks whether the node gets its processors.
+//! 3. Once a second it computes the backlog and reacts to it (`compact/backlog.rs`); once a minute it looks whether the node gets its
+//!    processors.
 //! 4. Once a minute it asks the strategies of all tables, because data expires without any event, and looks whether a snapshot has expired.
 //! 5. Every five minutes what was hot grows old (`heat.rs`).
 
@@ -17,12 +18,15 @@ use futures_channel::mpsc::UnboundedReceiver;
 use futures_util::{FutureExt, StreamExt};
 
 use halcyon_io::clock::{Clock, Instant};
-use halcyon_io::{ThreadPriority, caught, contained, panic_point};
+use halcyon_io::{Thread, ThreadPriority, caught, contained, panic_point};
 
-use super::schedule::Work;
+use crate::compact::Compactor;
+use crate::compact::schedule::{Slot, Work};
 use crate::engine::Engine;
 use crate::heat::{BYTES_MAX, GENERATION};
+use crate::index::Indexes;
 use crate::report::processors::Seen;
+use crate::tables::Tables;
 
 const LATENCY_LOOK: Duration = Duration::from_millis(100);
 const BACKLOG_LOOK: Duration = Duration::from_secs(1);
@@ -33,50 +37,47 @@ const FIRST_TABLES_LOOK: Duration = Duration::from_secs(10);
 const SNAPSHOTS_LOOK: Duration = Duration::from_secs(60);
 const FIRST_SNAPSHOTS_LOOK: Duration = Duration::from_secs(5);
 
-impl Engine {
-    /// To be called once, after the start.
-    pub(crate) fn start_control(self: &Arc<Engine>) {
-        let Some(woken) = self.compactions.take_listener() else { return };
-        let engine = Arc::downgrade(self);
-        let began = self.disk.clock().now();
-        let clock = self.disk.clock().clone();
-        let processors = Seen::at(&self.disk, began);
-        let body = move || control(engine, woken, clock, began, processors);
-        let runtime = self.disk.runtime();
-        let thread = runtime.spawn_thread("compaction-control", ThreadPriority::Normal, body);
-        self.compactions.set_control(thread);
-    }
+/// Starts the control thread; to be called once, after the start.
+pub(crate) fn start(engine: &Arc<Engine>, woken: UnboundedReceiver<()>) -> Thread<()> {
+    let disk = engine.disk();
+    let began = disk.clock().now();
+    let clock = disk.clock().clone();
+    let processors = Seen::at(disk, began);
+    let engine = Arc::downgrade(engine);
+    let body = move || control(engine, woken, clock, began, processors);
+    disk.runtime().spawn_thread("compaction-control", ThreadPriority::Normal, body)
+}
 
-    /// One compaction thread.
-    async fn compactor(self: Arc<Engine>, slot: super::schedule::Slot) {
-        while let Some(work) = slot.next() {
-            let done = async {
-                match work {
-                    Work::Look(store) => self.look_at(&store).await,
-                    Work::Job(job) => job(self.clone()).await,
-                }
-            };
-            contained(done).await;
-        }
-        // Release the engine before the slot: a waiter for the slot may need the directories' locks.
-        drop(self);
-        drop(slot);
+/// One compaction thread.
+async fn work(compactor: Arc<Compactor>, indexes: Arc<Indexes>, slot: Slot) {
+    while let Some(work) = slot.next() {
+        let done = async {
+            match work {
+                Work::Pick(store) => compactor.pick_and_run(&store).await,
+                Work::Indexes(store) => indexes.complete(&store).await,
+                Work::Requested(request) => compactor.run_request(request).await,
+            }
+        };
+        contained(done).await;
     }
+    // Release the services before the slot: a waiter for the slot may need the directories' locks.
+    drop((compactor, indexes));
+    drop(slot);
+}
 
-    fn advance_heat(&self, ends: bool) {
-        let mut room = BYTES_MAX;
-        for store in self.stores.load().values() {
-            let stored = || store.version.load().totals().disk_space;
-            room = room.saturating_sub(store.heat.advance(ends, stored, room));
-        }
+fn start_workers(engine: &Engine) {
+    for slot in engine.tables.schedule.slots() {
+        let (compactor, indexes) = (engine.compactor.clone(), engine.indexes.clone());
+        let body = move || work(compactor, indexes, slot);
+        engine.disk().runtime().spawn_thread("compaction", ThreadPriority::Idle, body).detach();
     }
+}
 
-    fn start_compactors(self: &Arc<Engine>) {
-        for slot in self.compactions.schedule.slots() {
-            let engine = self.clone();
-            let body = move || engine.compactor(slot);
-            self.disk.runtime().spawn_thread("compaction", ThreadPriority::Idle, body).detach();
-        }
+fn advance_heat(tables: &Tables, ends: bool) {
+    let mut room = BYTES_MAX;
+    for store in tables.stores.load().values() {
+        let stored = || store.version.load().totals().disk_space;
+        room = room.saturating_sub(store.heat.advance(ends, stored, room));
     }
 }
 
@@ -97,7 +98,7 @@ async fn control(
     };
     while woken_or_after(&mut woken, &clock, pause).await {
         let Some(engine) = engine.upgrade() else { return };
-        if engine.compactions.schedule.is_stopped() {
+        if engine.tables.schedule.is_stopped() {
             return;
         }
         // What panics is not looked at again before it is due.
@@ -121,26 +122,26 @@ impl Looks {
     fn look(&mut self, engine: &Arc<Engine>, now: Instant) -> Duration {
         if now >= self.tables {
             self.tables = now + TABLES_LOOK;
-            engine.consider_all();
+            engine.compactor.consider_all();
         }
         if now >= self.snapshots {
             self.snapshots = now + SNAPSHOTS_LOOK;
-            engine.look_at_snapshots();
+            engine.snapshots.look();
         }
         if now - self.backlog >= BACKLOG_LOOK {
             self.backlog = now;
             panic_point("the control of compactions");
-            engine.look_at_backlog();
-            engine.share_memory();
-            self.processors.look(&engine.disk, now, &engine.reporter);
+            engine.compactor.look_at_backlog();
+            engine.tables.memory.share(&engine.tables.stores.load());
+            self.processors.look(engine.disk(), now, engine.reporter());
             let ends = now >= self.generation;
             if ends {
                 self.generation = now + GENERATION;
             }
-            engine.advance_heat(ends);
+            advance_heat(&engine.tables, ends);
         }
-        engine.start_compactors();
-        if engine.keep_pace(now) { LATENCY_LOOK } else { BACKLOG_LOOK }
+        start_workers(engine);
+        if engine.compactor.keep_pace(now) { LATENCY_LOOK } else { BACKLOG_LOOK }
     }
 }
 

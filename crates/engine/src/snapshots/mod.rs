@@ -2,12 +2,15 @@
 //!
 //! They belong to the operator: they stay when their table is dropped, and are found by their folders, whether this node made them or not.
 
+mod expiry;
+mod next_expiry;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_io::Purpose;
+use halcyon_io::{Disk, Purpose};
 use halcyon_model::path_component;
 use halcyon_model::value::{parse_instant, timestamp_iso_string};
 use halcyon_schema::describe::snapshot_script;
@@ -16,10 +19,13 @@ use halcyon_sstable::Component;
 use halcyon_sstable::attached::index_of_component;
 use halcyon_stream::TableId;
 
-use crate::engine::Engine;
+use crate::flush::Flusher;
 use crate::start::directories::table_folders;
-use crate::store::{Store, create_directories};
+use crate::storage::Storage;
+use crate::tables::Tables;
+use crate::tables::store::{Store, create_directories};
 use crate::{Error, Result};
+use next_expiry::NextExpiry;
 
 /// The names of what a snapshot has beside the files of SSTables.
 const MANIFEST: &str = "manifest.json";
@@ -67,10 +73,28 @@ pub(crate) struct Tag<'a> {
     pub(crate) of_nothing: bool,
 }
 
-impl Engine {
+/// Takes, lists and removes snapshots, and removes those that have expired (`expiry.rs`).
+pub struct Snapshots {
+    storage: Arc<Storage>,
+    tables: Arc<Tables>,
+    flusher: Arc<Flusher>,
+    next_expiry: NextExpiry,
+}
+
+impl Snapshots {
+    pub(crate) fn new(flusher: &Arc<Flusher>) -> Arc<Snapshots> {
+        let tables = flusher.tables.clone();
+        Arc::new(Snapshots {
+            storage: tables.storage.clone(),
+            tables,
+            flusher: flusher.clone(),
+            next_expiry: NextExpiry::default(),
+        })
+    }
+
     /// One that no snapshot has yet: the clock may have been set back.
     async fn snapshot_name(&self, store: &Store, why: &str) -> Result<(String, i64)> {
-        let mut millis = self.disk.clock().unix_micros() / 1000;
+        let mut millis = self.storage.disk.clock().unix_micros() / 1000;
         loop {
             let name = format!("{why}-{millis}-{}", store.table().schema.name);
             if !self.has_snapshot(store, &name).await? {
@@ -82,7 +106,7 @@ impl Engine {
 
     async fn has_snapshot(&self, store: &Store, name: &str) -> Result<bool> {
         for directory in &store.directories {
-            if self.disk.exists(&directory.join("snapshots").join(name)).await? {
+            if self.storage.disk.exists(&directory.join("snapshots").join(name)).await? {
                 return Ok(true);
             }
         }
@@ -90,14 +114,14 @@ impl Engine {
     }
 
     /// Takes a snapshot of a table before it is dropped or truncated: `<why>-<ms>-<table>`.
-    pub(crate) async fn snapshot_before(&self, store: &Arc<Store>, why: &str) -> Result<()> {
+    pub(crate) async fn take_before(&self, store: &Arc<Store>, why: &str) -> Result<()> {
         let (name, created_ms) = self.snapshot_name(store, why).await?;
-        self.snapshot(store, &Tag { name: &name, created_ms, expires_ms: None, of_nothing: false })
+        self.link(store, &Tag { name: &name, created_ms, expires_ms: None, of_nothing: false })
             .await
     }
 
     /// Takes snapshots of tables under one name, after a flush of each unless it is to be skipped (`nodetool snapshot`).
-    pub fn take_snapshots<'a>(
+    pub fn take<'a>(
         &'a self,
         tables: &'a [TableId],
         name: &'a str,
@@ -111,32 +135,31 @@ impl Engine {
             }
             check_name(name)?;
             let stores: Vec<Arc<Store>> =
-                tables.iter().map(|table| self.store_of(*table)).collect::<Result<_>>()?;
+                tables.iter().map(|table| self.tables.store_of(*table)).collect::<Result<_>>()?;
             for store in &stores {
                 if self.has_snapshot(store, name).await? {
                     return Err(Error::Invalid(format!("Snapshot {name} already exists.")));
                 }
             }
-            let created_ms = self.disk.clock().unix_micros() / 1000;
+            let created_ms = self.storage.disk.clock().unix_micros() / 1000;
             let millis =
                 |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1000);
             let expires_ms =
                 options.ttl_seconds.map(|seconds| created_ms.saturating_add(millis(seconds)));
             if let Some(expires_ms) = expires_ms {
-                self.snapshot_expiry.add(expires_ms);
+                self.next_expiry.add(expires_ms);
             }
             for store in &stores {
                 if !options.skip_flush {
-                    self.flush(Some(store.id)).await?;
+                    self.flusher.flush(Some(store.id)).await?;
                 }
-                self.snapshot(store, &Tag { name, created_ms, expires_ms, of_nothing: true })
-                    .await?;
+                self.link(store, &Tag { name, created_ms, expires_ms, of_nothing: true }).await?;
             }
             Ok(())
         })
     }
 
-    async fn snapshot(&self, store: &Arc<Store>, tag: &Tag<'_>) -> Result<()> {
+    async fn link(&self, store: &Arc<Store>, tag: &Tag<'_>) -> Result<()> {
         let version = store.version.load_full();
         if version.is_empty() && !tag.of_nothing {
             return Ok(());
@@ -150,7 +173,7 @@ impl Engine {
                     continue;
                 }
                 if files.is_empty() {
-                    create_directories(&self.disk, std::slice::from_ref(&folder)).await?;
+                    create_directories(&self.storage.disk, std::slice::from_ref(&folder)).await?;
                 }
                 let listed = live.sstable().listed();
                 let known = listed.components.iter().map(|c| c.file_suffix().to_owned());
@@ -159,7 +182,7 @@ impl Engine {
                 for component in known.chain(extra).chain(live.index_files()) {
                     let path = descriptor.path_of(&component);
                     let name = descriptor.file_prefix() + &component;
-                    match self.disk.hard_link(&path, &folder.join(name)).await {
+                    match self.storage.disk.hard_link(&path, &folder.join(name)).await {
                         // Of an index that is just dropped or built again.
                         Err(e) if e.is_not_found() && is_index(&component) => {}
                         linked => linked?,
@@ -170,7 +193,7 @@ impl Engine {
             if files.is_empty() && (at > 0 || !tag.of_nothing) {
                 continue;
             }
-            create_directories(&self.disk, std::slice::from_ref(&folder)).await?;
+            create_directories(&self.storage.disk, std::slice::from_ref(&folder)).await?;
             self.describe_snapshot(store, &folder, tag, &files).await?;
         }
         Ok(())
@@ -190,35 +213,42 @@ impl Engine {
             instant(tag.created_ms),
             tag.expires_ms.map_or("null".to_owned(), instant)
         );
-        self.disk.write_new(&folder.join(MANIFEST), manifest.as_bytes(), Purpose::Flush).await?;
+        self.storage
+            .disk
+            .write_new(&folder.join(MANIFEST), manifest.as_bytes(), Purpose::Flush)
+            .await?;
         let table = store.table();
         let keyspace = &table.schema.keyspace;
         let of_users = !is_local(keyspace) && !is_replicated_system(keyspace);
-        if let Some(keyspace) = self.catalog().keyspace(keyspace).filter(|_| of_users) {
+        if let Some(keyspace) = self.tables.catalog().keyspace(keyspace).filter(|_| of_users) {
             let script = snapshot_script(keyspace, &table);
-            self.disk.write_new(&folder.join(SCHEMA), script.as_bytes(), Purpose::Flush).await?;
+            self.storage
+                .disk
+                .write_new(&folder.join(SCHEMA), script.as_bytes(), Purpose::Flush)
+                .await?;
         }
-        Ok(self.disk.sync_dir(folder).await?)
+        Ok(self.storage.disk.sync_dir(folder).await?)
     }
 
     /// The folders of a table's snapshots in one data directory.
-    pub(super) async fn snapshot_folders(&self, table: &Path) -> Result<Vec<PathBuf>> {
+    async fn snapshot_folders(&self, table: &Path) -> Result<Vec<PathBuf>> {
         let snapshots = table.join("snapshots");
-        let entries = unless_gone(self.disk.list(&snapshots).await)?.unwrap_or_default();
+        let entries = unless_gone(self.storage.disk.list(&snapshots).await)?.unwrap_or_default();
         let folders = entries.into_iter().filter(|entry| entry.is_dir);
         Ok(folders.map(|entry| snapshots.join(entry.name)).collect())
     }
 
     /// All snapshots, those of dropped tables too.
-    pub fn snapshots(&self) -> LocalBoxFuture<'_, Result<Vec<Snapshot>>> {
+    pub fn all(&self) -> LocalBoxFuture<'_, Result<Vec<Snapshot>>> {
         Box::pin(async move {
             let mut found: Vec<Snapshot> = Vec::new();
-            for table in table_folders(&self.disk, &self.options).await? {
+            for table in table_folders(&self.storage.disk, &self.storage.options).await? {
                 let folders = self.snapshot_folders(&table.path).await?;
                 if folders.is_empty() {
                     continue;
                 }
                 let live: HashSet<String> = self
+                    .storage
                     .disk
                     .list(&table.path)
                     .await?
@@ -261,9 +291,10 @@ impl Engine {
         };
         let (mut size_on_disk, mut true_size) = (0, 0);
         let (mut manifest, mut marked) = (String::new(), false);
-        for entry in self.disk.list(folder).await?.into_iter().filter(|entry| !entry.is_dir) {
+        for entry in self.storage.disk.list(folder).await?.into_iter().filter(|entry| !entry.is_dir)
+        {
             let path = folder.join(&entry.name);
-            let length = self.disk.stat(&path).await?.len;
+            let length = self.storage.disk.stat(&path).await?.len;
             size_on_disk += length;
             if !live.contains(&entry.name) {
                 true_size += length;
@@ -274,7 +305,7 @@ impl Engine {
                 _ => {}
             }
         }
-        let by_age = self.disk.stat(folder).await?.modified_ms;
+        let by_age = self.storage.disk.stat(folder).await?.modified_ms;
         Ok(Snapshot {
             name: name.clone(),
             keyspace: keyspace.clone(),
@@ -289,22 +320,22 @@ impl Engine {
     }
 
     /// Deletes the snapshots that are wanted, each with its folders.
-    pub async fn clear_snapshots(&self, wanted: impl Fn(&Snapshot) -> bool) -> Result<()> {
-        for snapshot in self.snapshots().await?.into_iter().filter(|snapshot| wanted(snapshot)) {
+    pub async fn clear(&self, wanted: impl Fn(&Snapshot) -> bool) -> Result<()> {
+        for snapshot in self.all().await?.into_iter().filter(|snapshot| wanted(snapshot)) {
             for folder in &snapshot.folders {
-                self.remove_folder(folder).await?;
+                remove_folder(&self.storage.disk, folder).await?;
             }
         }
         Ok(())
     }
 
     async fn manifest_of(&self, folder: &Path) -> Result<String> {
-        let bytes = self.disk.read(&folder.join(MANIFEST), MANIFEST_MAX).await?;
+        let bytes = self.storage.disk.read(&folder.join(MANIFEST), MANIFEST_MAX).await?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Milliseconds since 1970; `None` if the snapshot is to be kept, or if its manifest does not say when it was taken.
-    pub(super) async fn expiry_of(&self, folder: &Path) -> Result<Option<i64>> {
+    async fn expiry_of(&self, folder: &Path) -> Result<Option<i64>> {
         let manifest = match self.manifest_of(folder).await {
             Err(Error::Disk(e)) if e.is_not_found() => return Ok(None),
             manifest => manifest?,
@@ -312,21 +343,22 @@ impl Engine {
         let time = |field| stated(&manifest, field).and_then(parse_instant);
         Ok(time("created_at").and(time("expires_at")))
     }
+}
 
-    /// With what is in it: folders of indexes, too. The manifest goes last: after a crash it still says when the rest expires.
-    pub async fn remove_folder(&self, folder: &Path) -> Result<()> {
-        let mut entries = unless_gone(self.disk.list(folder).await)?.unwrap_or_default();
-        entries.sort_by_key(|entry| entry.name == MANIFEST);
-        for entry in entries {
-            let path = folder.join(&entry.name);
-            match entry.is_dir {
-                true => Box::pin(self.remove_folder(&path)).await?,
-                false => drop(unless_gone(self.disk.remove(&path).await)?),
-            }
+/// Removes a folder with what is in it: folders of indexes, too. The manifest of a snapshot goes last: after a crash it still says when the
+/// rest expires.
+pub async fn remove_folder(disk: &Disk, folder: &Path) -> Result<()> {
+    let mut entries = unless_gone(disk.list(folder).await)?.unwrap_or_default();
+    entries.sort_by_key(|entry| entry.name == MANIFEST);
+    for entry in entries {
+        let path = folder.join(&entry.name);
+        match entry.is_dir {
+            true => Box::pin(remove_folder(disk, &path)).await?,
+            false => drop(unless_gone(disk.remove(&path).await)?),
         }
-        unless_gone(self.disk.remove(folder).await)?;
-        Ok(())
     }
+    unless_gone(disk.remove(folder).await)?;
+    Ok(())
 }
 
 fn check_name(name: &str) -> Result<()> {

@@ -1,6 +1,7 @@
 //! What a start could not use, as the log, the clients and `halcyon_views.set_apart` name it.
 
 use halcyon_model::schema::TableSchema;
+use halcyon_schema::catalog::Catalog;
 
 /// Something in the directories that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,4 +51,14 @@ impl SetApart {
             ),
         }
     }
+}
+
+/// The tables of the schema that are set apart.
+pub(crate) fn of_schema(catalog: &Catalog) -> impl Iterator<Item = SetApart> {
+    catalog.set_apart.iter().map(|((keyspace, table), apart)| SetApart {
+        keyspace: keyspace.clone(),
+        table: table.clone(),
+        sstable: None,
+        why: apart.why.clone(),
+    })
 }

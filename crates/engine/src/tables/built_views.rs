@@ -9,11 +9,11 @@ use halcyon_schema::rows::built_view;
 use halcyon_schema::system_tables;
 use halcyon_stream::{Fragment, FragmentStream, Slices};
 
-use crate::engine::Engine;
+use super::Tables;
 use crate::shard::Shard;
 use crate::{Error, RangeBound, Read, ReadTarget, Result, TokenRange};
 
-impl Engine {
+impl Tables {
     /// Keyspace and name of each.
     pub fn built_views(&self) -> LocalBoxFuture<'_, Result<BTreeSet<(String, String)>>> {
         Box::pin(async move {
@@ -46,11 +46,6 @@ impl Engine {
             let rows = built_view(&view.schema, self.host_id(), built, self.write_time());
             self.persist(rows).await
         })
-    }
-
-    /// Whether background work is to end.
-    pub fn is_stopping(&self) -> bool {
-        self.compactions.is_stopped()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// When the next snapshot expires, in milliseconds since 1970; [`UNKNOWN`] until the manifests have been read.
-pub(crate) struct NextExpiry(AtomicI64);
+pub(super) struct NextExpiry(AtomicI64);
 
 pub(super) const UNKNOWN: i64 = i64::MIN;
 pub(super) const NEVER: i64 = i64::MAX;
@@ -15,7 +15,7 @@ impl Default for NextExpiry {
 }
 
 impl NextExpiry {
-    pub(crate) fn add(&self, expires_ms: i64) {
+    pub(super) fn add(&self, expires_ms: i64) {
         self.0.fetch_min(expires_ms, Relaxed);
     }
 

@@ -5,9 +5,12 @@
 //! 2. SSTables are left out by token interval, by the clusterings that they cover, by Bloom filter, and when all that they could add is
 //!    older than what was found (`point.rs`).
 //! 3. One source is the stream itself, several are merged oldest first.
-//! 4. If the table enables it, the head of a partition is read from the row cache (`cached.rs`).
+//! 4. If the table enables it, the head of a partition is read from the row cache (`cached.rs`), and what follows it from the sources
+//!    (`head.rs`).
 
 mod cached;
+mod head;
+mod plan;
 mod point;
 mod source;
 mod sstable;
@@ -17,22 +20,20 @@ use std::sync::Arc;
 
 use halcyon_io::compute;
 use halcyon_model::Clusterings;
-use halcyon_model::clustering::PositionBuf;
 use halcyon_sstable::read::ReadCaches;
 use halcyon_stream::{
-    Fragment, FragmentStream, Layout, Merge, PartitionKey, Primed, RowBuf, Slice, Slices, Statics,
+    Fragment, FragmentStream, Layout, PartitionKey, Primed, RowBuf, Slice, Slices, Statics,
     Validator,
 };
 
 use crate::columns::ColumnMap;
 use crate::current::Current;
-use crate::memtable::{Memtable, MemtableStream, Partition, RingBound, Slot};
-use crate::metrics::table::TableMetrics;
-use crate::shard::{Shard, ShardTable};
-use crate::version::LiveSSTable;
-use crate::{Error, RangeBound, Read, ReadTarget, Result, TokenRange};
-use cached::HeadThenTail;
-use source::{Mapped, Source};
+use crate::memtable::{Memtable, MemtableStream, RingBound};
+use crate::shard::Shard;
+use crate::{Error, Read, ReadTarget, Result};
+use head::HeadThenTail;
+use plan::Plan;
+use source::{Source, Sources};
 use sstable::Access;
 
 /// A merged stream of a table's fragments, in the layout of `Read::table` (reversed where the read is): deletions and expired
@@ -71,53 +72,6 @@ impl Inner {
     }
 }
 
-enum Sources {
-    Nothing,
-    One(Source),
-    Merged(Box<Merge<Source>>),
-}
-
-impl Sources {
-    fn of(layout: &Arc<Layout>, mut sources: Vec<Source>) -> Sources {
-        match sources.len() {
-            0 => Sources::Nothing,
-            1 => sources.pop().map_or(Sources::Nothing, Sources::One),
-            _ => Sources::Merged(Box::new(Merge::new(layout.clone(), sources))),
-        }
-    }
-}
-
-impl FragmentStream for Sources {
-    type Error = Error;
-
-    async fn advance(&mut self) -> Result<bool> {
-        match self {
-            Sources::Nothing => Ok(false),
-            Sources::One(source) => source.advance().await,
-            Sources::Merged(merge) => merge.advance().await,
-        }
-    }
-
-    fn fragment(&self) -> Fragment<'_> {
-        match self {
-            Sources::Nothing => Fragment::End,
-            Sources::One(source) => source.fragment(),
-            Sources::Merged(merge) => merge.fragment(),
-        }
-    }
-}
-
-/// A snapshot of a partition in a memtable, in the memtable's layout.
-type Snapshot = (Arc<Layout>, Partition);
-
-/// A read on its way to its sources.
-struct Plan<'a> {
-    shard: &'a Shard,
-    table: &'a Rc<ShardTable>,
-    current: Rc<Current>,
-    slices: Rc<Slices>,
-}
-
 impl Shard {
     pub async fn read(&self, read: Read) -> Result<ReadStream> {
         let opened = self.open_stream(read).await;
@@ -154,35 +108,6 @@ impl Shard {
 }
 
 impl Plan<'_> {
-    fn metrics(&self) -> &TableMetrics {
-        self.table.metrics()
-    }
-
-    fn layout(&self) -> &Arc<Layout> {
-        self.current.layout()
-    }
-
-    /// Of the merge.
-    fn direction(&self) -> &Arc<Layout> {
-        if self.slices.reversed { &self.current.definition.reversed } else { self.layout() }
-    }
-
-    fn access(&self) -> Access<'_> {
-        let caches = match self.current.definition.caching.keys {
-            true => &self.shard.caches,
-            false => &self.shard.caches_without_keys,
-        };
-        Access { caches, layout: self.layout(), slices: &self.slices }
-    }
-
-    fn of_memtable(&self, layout: &Arc<Layout>, stream: MemtableStream) -> Source {
-        if self.current.has_layout(layout) {
-            return Source::Memtable(Box::new(stream));
-        }
-        let map = ColumnMap::between(layout, self.layout());
-        Source::Mapped(Box::new(Mapped::new(stream, map)))
-    }
-
     async fn partition(&self, key: &PartitionKey) -> Result<Inner> {
         let device_reads = self.shard.caches.device_reads();
         let memtables = self.memtables(key);
@@ -198,111 +123,6 @@ impl Plan<'_> {
             self.table.store.heat.note(key, &self.slices, self.layout());
         }
         found
-    }
-
-    /// The partition's snapshots from the memtables, oldest first.
-    fn memtables(&self, key: &PartitionKey) -> Vec<Snapshot> {
-        let snapshot = |slot: Rc<Slot>| {
-            let partition = slot.partition(key)?;
-            Some((slot.with(|memtable| memtable.table().layout.clone()), partition))
-        };
-        self.table.slots().into_iter().filter_map(snapshot).collect()
-    }
-
-    /// Sources of what this shard owns of a range, oldest first.
-    async fn range(&self, range: &TokenRange) -> Result<Vec<Source>> {
-        let (behind, until) = self.edges(range);
-        let memtables: Vec<Source> = self
-            .table
-            .slots()
-            .iter()
-            .filter_map(|slot| self.memtable_range(slot, &behind, &until))
-            .collect();
-        let access = self.access();
-        let mut sources = Vec::new();
-        let last = until.as_ref().map_or(i64::MAX, RingBound::token);
-        for at in self.current.version.overlapping(behind.token(), last) {
-            let Some(live) = self.current.version.get(at) else { continue };
-            let ends_before = !behind.is_before(live.table.last_key());
-            let first = live.table.first_key();
-            let starts_behind = until.as_ref().is_some_and(|until| until.is_before(first));
-            if ends_before || starts_behind || !self.may_have(live) {
-                continue;
-            }
-            let Some(reader) = self.current.reader(at) else { continue };
-            let stream = access.range(reader, &behind, until.clone()).await?;
-            sources.push(Source::SSTable(Box::new(Primed::lazy(stream))));
-        }
-        sources.extend(memtables);
-        Ok(sources)
-    }
-
-    fn memtable_range(
-        &self,
-        slot: &Rc<Slot>,
-        behind: &RingBound,
-        until: &Option<RingBound>,
-    ) -> Option<Source> {
-        let (is_empty, layout) =
-            slot.with(|memtable| (memtable.is_empty(), memtable.table().layout.clone()));
-        // An open memtable may take writes during the read; one that is empty now has no data that the read must return.
-        if is_empty {
-            return None;
-        }
-        let stream = MemtableStream::of_range(
-            slot.clone(),
-            layout.clone(),
-            self.slices.clone(),
-            behind.clone(),
-            until.clone(),
-        );
-        Some(self.of_memtable(&layout, stream))
-    }
-
-    /// The range cut to the shard's own tokens.
-    fn edges(&self, range: &TokenRange) -> (RingBound, Option<RingBound>) {
-        let (first, last) = self.shard.tokens();
-        let own = RingBound::BeforeToken(first);
-        let start = match &range.start {
-            RangeBound::Open => None,
-            RangeBound::BeforeToken(token) => Some(RingBound::BeforeToken(*token)),
-            RangeBound::AfterToken(token) => Some(RingBound::AfterToken(*token)),
-            RangeBound::BeforeKey(key) => Some(RingBound::BeforeKey(key.clone())),
-            RangeBound::AfterKey(key) => Some(RingBound::AfterKey(key.clone())),
-        };
-        let end = match &range.end {
-            RangeBound::Open => None,
-            RangeBound::BeforeToken(token) => Some(RingBound::BeforeToken(*token)),
-            RangeBound::AfterToken(token) => Some(RingBound::AfterToken(*token)),
-            RangeBound::BeforeKey(key) => Some(RingBound::BeforeKey(key.clone())),
-            RangeBound::AfterKey(key) => Some(RingBound::AfterKey(key.clone())),
-        };
-        let behind = start.filter(|edge| edge.token() >= first).unwrap_or(own);
-        let until = end.filter(|edge| edge.token() <= last).unwrap_or(RingBound::AfterToken(last));
-        (behind, Some(until))
-    }
-
-    /// Whether an SSTable can have something in the slices, or something that concerns the whole partition.
-    fn may_have(&self, live: &LiveSSTable) -> bool {
-        let stats = &live.sstable().statistics().stats;
-        let statics = self.slices.statics && !live.sstable().layout().statics.is_empty();
-        if statics || stats.has_partition_level_deletions || self.slices.is_all() {
-            return true;
-        }
-        if !live.descriptor().version.has_accurate_min_max() {
-            return true;
-        }
-        let clusterings = &self.layout().clusterings;
-        let covered = &stats.covered;
-        let (first, last) = (covered.start.position(), covered.end.position());
-        let slices = &self.slices.slices;
-        let ends_before = |slice: &Slice| {
-            slice.end.as_ref().is_some_and(|end| clusterings.compare(end.position(), first).is_le())
-        };
-        let starts_after =
-            |start: &PositionBuf| clusterings.compare(last, start.position()).is_le();
-        let next = slices.get(slices.partition_point(ends_before));
-        next.is_some_and(|slice| !slice.start.as_ref().is_some_and(starts_after))
     }
 }
 

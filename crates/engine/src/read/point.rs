@@ -23,8 +23,9 @@ use halcyon_stream::{
     Slices,
 };
 
+use super::plan::{Plan, Snapshot};
+use super::source::{Source, Sources};
 use super::sstable::{Access, SSTableStream};
-use super::{Plan, Snapshot, Source, Sources};
 use crate::Result;
 use crate::memtable::{Collector, MemtableStream, Partition};
 use crate::version::LiveSSTable;

@@ -1,6 +1,8 @@
-//! One source of a read's merge.
+//! The sources of a read, and their merge.
 
-use halcyon_stream::{Fragment, FragmentStream, Primed, RowBuf, Statics};
+use std::sync::Arc;
+
+use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Primed, RowBuf, Statics};
 
 use super::sstable::SSTableStream;
 use crate::columns::ColumnMap;
@@ -65,6 +67,43 @@ impl FragmentStream for Source {
             Source::Memtable(stream) => stream.fragment(),
             Source::Mapped(stream) => stream.fragment(),
             Source::SSTable(stream) => stream.fragment(),
+        }
+    }
+}
+
+/// The sources of one partition or range, merged.
+pub(super) enum Sources {
+    Nothing,
+    One(Source),
+    Merged(Box<Merge<Source>>),
+}
+
+impl Sources {
+    pub(super) fn of(layout: &Arc<Layout>, mut sources: Vec<Source>) -> Sources {
+        match sources.len() {
+            0 => Sources::Nothing,
+            1 => sources.pop().map_or(Sources::Nothing, Sources::One),
+            _ => Sources::Merged(Box::new(Merge::new(layout.clone(), sources))),
+        }
+    }
+}
+
+impl FragmentStream for Sources {
+    type Error = Error;
+
+    async fn advance(&mut self) -> Result<bool> {
+        match self {
+            Sources::Nothing => Ok(false),
+            Sources::One(source) => source.advance().await,
+            Sources::Merged(merge) => merge.advance().await,
+        }
+    }
+
+    fn fragment(&self) -> Fragment<'_> {
+        match self {
+            Sources::Nothing => Fragment::End,
+            Sources::One(source) => source.fragment(),
+            Sources::Merged(merge) => merge.fragment(),
         }
     }
 }

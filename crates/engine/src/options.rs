@@ -26,7 +26,7 @@ pub enum DiskFailurePolicy {
     /// Serve reads; retry failed writes of SSTables.
     BestEffort,
     Ignore,
-    /// Like `StopParanoid`, and the server ends the process (`Engine::failure`).
+    /// Like `StopParanoid`, and the server ends the process (`Reporter::failure`).
     Die,
 }
 

@@ -330,7 +330,7 @@ async fn join(
         gossip_generation: i32::try_from(clock::unix_seconds()).unwrap_or(i32::MAX),
         schema_version: engine.tables().schema_version(),
     };
-    let node = engine.join(node).await.map_err(|e| Error::CannotStart(e.to_string()))?;
+    let node = engine.tables().join(node).await.map_err(|e| Error::CannotStart(e.to_string()))?;
     // A node joins once.
     let _ = shared.tokens.set(node.tokens);
     Ok(())

@@ -3,6 +3,7 @@
 //! They belong to the operator: they stay when their table is dropped, and are found by their folders, whether this node made them or not.
 
 mod expiry;
+mod manifest;
 mod next_expiry;
 
 use std::collections::HashSet;
@@ -12,7 +13,6 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 use halcyon_io::{Disk, Purpose};
 use halcyon_model::path_component;
-use halcyon_model::value::{parse_instant, timestamp_iso_string};
 use halcyon_schema::describe::snapshot_script;
 use halcyon_schema::{is_local, is_replicated_system};
 use halcyon_sstable::Component;
@@ -206,13 +206,7 @@ impl Snapshots {
         tag: &Tag<'_>,
         files: &[String],
     ) -> Result<()> {
-        let instant = |millis: i64| format!("\"{}\"", timestamp_iso_string(millis));
-        let manifest = format!(
-            "{{\n  \"files\" : [ {} ],\n  \"created_at\" : {},\n  \"expires_at\" : {},\n  \"ephemeral\" : false\n}}",
-            files.join(", "),
-            instant(tag.created_ms),
-            tag.expires_ms.map_or("null".to_owned(), instant)
-        );
+        let manifest = manifest::text(files, tag.created_ms, tag.expires_ms);
         self.storage
             .disk
             .write_new(&folder.join(MANIFEST), manifest.as_bytes(), Purpose::Flush)
@@ -310,9 +304,9 @@ impl Snapshots {
             name: name.clone(),
             keyspace: keyspace.clone(),
             table: table.rsplit_once('-').map_or(table.as_str(), |(table, _)| table).to_owned(),
-            created_ms: stated(&manifest, "created_at").and_then(parse_instant).unwrap_or(by_age),
-            expires_ms: stated(&manifest, "expires_at").and_then(parse_instant),
-            ephemeral: marked || stated(&manifest, "ephemeral") == Some("true"),
+            created_ms: manifest::time(&manifest, "created_at").unwrap_or(by_age),
+            expires_ms: manifest::time(&manifest, "expires_at"),
+            ephemeral: marked || manifest::is_ephemeral(&manifest),
             size_on_disk,
             true_size,
             folders: vec![folder.to_path_buf()],
@@ -340,7 +334,7 @@ impl Snapshots {
             Err(Error::Disk(e)) if e.is_not_found() => return Ok(None),
             manifest => manifest?,
         };
-        let time = |field| stated(&manifest, field).and_then(parse_instant);
+        let time = |field| manifest::time(&manifest, field);
         Ok(time("created_at").and(time("expires_at")))
     }
 }
@@ -380,29 +374,5 @@ fn unless_gone<T>(done: halcyon_io::Result<T>) -> Result<Option<T>> {
     match done {
         Err(e) if e.is_not_found() => Ok(None),
         done => Ok(Some(done?)),
-    }
-}
-
-/// The value of a field of a manifest.
-fn stated<'a>(manifest: &'a str, field: &str) -> Option<&'a str> {
-    let (_, rest) = manifest.split_once(&format!("\"{field}\""))?;
-    let value = rest.trim_start().strip_prefix(':')?.split([',', '}', '\n']).next()?;
-    Some(value.trim().trim_matches('"'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that manifests of Cassandra and of ours are read, and that a damaged one is harmless.
-    #[test]
-    fn manifests_are_read() {
-        let theirs = "{\n  \"files\" : [ \"oa-2-big-Data.db\" ],\n  \"created_at\" : \"2026-11-22T17:35:55.858Z\",\n  \
-                      \"expires_at\" : null,\n  \"ephemeral\" : false\n}";
-        assert_eq!(stated(theirs, "created_at").and_then(parse_instant), Some(1_795_368_955_858));
-        assert_eq!(stated(theirs, "expires_at").and_then(parse_instant), None);
-        assert_eq!(stated(theirs, "ephemeral"), Some("false"));
-        assert_eq!(parse_instant("2026-11-22T17:35:55Z"), Some(1_795_368_955_000));
-        assert_eq!(stated("{\"files\"", "created_at"), None);
     }
 }

@@ -1,11 +1,13 @@
-//! Start-up: directories, transactions, schema, SSTables, commit log replay.
+//! Start-up: directories, transactions, schema, SSTables, commit log replay; and the end.
 
 pub(crate) mod batches;
+mod close;
 pub(crate) mod directories;
-mod local;
 pub(crate) mod open;
+mod opening;
 pub(crate) mod recover;
 pub(crate) mod set_apart;
+mod wire;
 
-pub use open::RecoveryReport;
+pub use opening::RecoveryReport;
 pub use recover::StartProgress;

@@ -9,6 +9,7 @@
 
 mod admit;
 mod built_views;
+mod local;
 mod own_rows;
 pub(crate) mod set_apart;
 pub(crate) mod store;

@@ -12,7 +12,7 @@ impl Tables {
         self.times.of(self.storage.disk.clock())
     }
 
-    /// The node's identity, whatever clients have since written into `system.local`; `None` before `Engine::join`.
+    /// The node's identity, whatever clients have since written into `system.local`; `None` before [`Tables::join`].
     pub fn host_id(&self) -> Option<[u8; 16]> {
         self.host_id.get().copied()
     }

@@ -37,7 +37,7 @@ impl Edit {
         Edit { reopened, ..Edit::default() }
     }
 
-    /// Makes the current version the next one, whatever other edits come at the same time (`Engine::edit`).
+    /// Makes the current version the next one, whatever other edits come at the same time (`Tables::edit`).
     pub(crate) fn apply(&self, version: &ArcSwap<Version>) {
         version.rcu(|current| {
             let next = current.edited(self);

@@ -88,7 +88,7 @@ pub(crate) async fn join(coordinator: &Coordinator) {
         gossip_generation: 1,
         schema_version: [0; 16],
     };
-    coordinator.engine().join(node).await.expect("joins");
+    coordinator.engine().tables().join(node).await.expect("joins");
 }
 
 pub(crate) async fn execute(node: &Coordinator, text: &str) -> Result<Outcome, Error> {

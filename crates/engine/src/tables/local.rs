@@ -8,7 +8,7 @@ use halcyon_schema::catalog::Catalog;
 use halcyon_schema::{DATA_CENTER, LocalNode, RACK, local_row, system_tables};
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Slices};
 
-use crate::engine::Engine;
+use super::Tables;
 use crate::{Error, Read, ReadTarget, Result};
 
 /// The row of an earlier start.
@@ -24,13 +24,13 @@ struct Saved {
 /// As Cassandra's.
 const DEFAULT_CLUSTER_NAME: &str = "Test Cluster";
 
-impl Engine {
+impl Tables {
     /// Writes the node's row once the shards are open. Host id and tokens are kept from an earlier start, or from the Cassandra node
     /// of this directory; a host id of zeros is replaced by a random one. Empty names of cluster, data centre and rack mean the saved ones.
     pub fn join(&self, node: LocalNode) -> LocalBoxFuture<'_, Result<LocalNode>> {
         Box::pin(async move {
             let saved = self.saved_node().await?;
-            let mut node = LocalNode { schema_version: self.tables.catalog().version, ..node };
+            let mut node = LocalNode { schema_version: self.catalog().version, ..node };
             let name = saved.cluster_name.as_deref();
             if node.cluster_name.is_empty() {
                 node.cluster_name = name.unwrap_or(DEFAULT_CLUSTER_NAME).to_owned();
@@ -45,9 +45,9 @@ impl Engine {
                 placed("data center", node.data_center, saved.data_center, DATA_CENTER)?;
             node.rack = placed("rack", node.rack, saved.rack, RACK)?;
             if node.data_center != DATA_CENTER {
-                let mut catalog = Catalog::clone(&self.tables.catalog.load());
+                let mut catalog = Catalog::clone(&self.catalog.load());
                 catalog.data_center = Some(node.data_center.as_str().into());
-                self.tables.catalog.store(Arc::new(catalog));
+                self.catalog.store(Arc::new(catalog));
             }
             if !saved.tokens.is_empty() {
                 node.tokens = saved.tokens;
@@ -55,15 +55,13 @@ impl Engine {
             match saved.host_id {
                 Some(host_id) => node.host_id = host_id,
                 None if node.host_id == [0; 16] => {
-                    node.host_id = random_uuid(self.disk().runtime().random())
+                    node.host_id = random_uuid(self.storage.disk.runtime().random())
                 }
                 None => {}
             }
-            self.tables
-                .persist(local_row(&node, self.tables.write_time()).into_iter().collect())
-                .await?;
+            self.persist(local_row(&node, self.write_time()).into_iter().collect()).await?;
             // A node joins once.
-            let _ = self.tables.host_id.set(node.host_id);
+            let _ = self.host_id.set(node.host_id);
             Ok(node)
         })
     }
@@ -74,7 +72,7 @@ impl Engine {
             return Ok(Saved::default());
         };
         let key = PartitionKey::of(b"local");
-        let owner = self.tables.owner(key.token);
+        let owner = self.owner(key.token);
         let read = move |shard: std::rc::Rc<crate::Shard>| async move {
             let target = ReadTarget::Partition(key);
             let layout = table.layout.clone();
@@ -104,7 +102,7 @@ impl Engine {
             }
             Ok(saved)
         };
-        self.tables.mesh.on(owner, read).await?
+        self.mesh.on(owner, read).await?
     }
 }
 

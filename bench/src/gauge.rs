@@ -6,7 +6,7 @@ use halcyon_oracle::Result;
 use serde_json::{Value, json};
 
 use crate::block_trace::BlockTrace;
-use crate::connection::{Connection, bigint};
+use crate::connection::{self, bigint};
 use crate::histogram::{ByKind, counted, since};
 use crate::machine::Counters;
 use crate::pressure;
@@ -75,7 +75,7 @@ impl UserReads {
         if !server.is_halcyon() {
             return Ok(UserReads { operations: f64::NAN, bytes: f64::NAN });
         }
-        let page = Connection::open(server.port)?.rows(OWN)?;
+        let page = connection::open(server.port)?.page(OWN)?;
         let row = page.rows.first().ok_or("no reads of users are counted")?;
         let number = |at: usize| bigint(row.get(at)?.as_ref()).map(|number| number as f64);
         let [operations, bytes] = [0, 1].map(|at| number(at).unwrap_or(f64::NAN));

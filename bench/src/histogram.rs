@@ -6,7 +6,7 @@ use halcyon_metrics::{Counts, Quantile, buckets_below};
 use halcyon_oracle::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::connection::{Connection, bigint};
+use crate::connection::{self, bigint};
 
 /// Histograms by what they are of: a purpose, a kind of request.
 pub(super) type ByKind = BTreeMap<String, Histogram>;
@@ -76,7 +76,7 @@ pub(super) fn since(now: &ByKind, before: &ByKind) -> ByKind {
 /// A table of Halcyon's own counts: a kind, the nanoseconds that a bucket ends below, its count.
 pub(super) fn counted(port: u16, statement: &str) -> Result<ByKind> {
     let mut found = ByKind::new();
-    for row in Connection::open(port)?.rows(statement)?.rows {
+    for row in connection::open(port)?.page(statement)?.rows {
         let [Some(kind), below, count] = row.as_slice() else { continue };
         let (Some(below), Some(count)) = (bigint(below.as_ref()), bigint(count.as_ref())) else {
             continue;

@@ -12,13 +12,14 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use halcyon_client::blocking::Connection;
 use halcyon_model::token::murmur3_token;
 use halcyon_oracle::Result;
 use halcyon_protocol::client::Answer;
 use halcyon_protocol::{Consistency, QueryParameters, Value, Values};
 
 use super::latency::{Latencies, nanos_since};
-use crate::connection::{Connection, local};
+use crate::connection::{self, create_keyspace, local};
 use crate::process::CpuOf;
 use crate::record::Measurements;
 
@@ -39,9 +40,9 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn create(self, port: u16) -> Result<()> {
-        let mut connection = Connection::open(port)?;
-        connection.create_keyspace(KEYSPACE)?;
-        connection.execute(&format!(
+        let mut connection = connection::open(port)?;
+        create_keyspace(&mut connection, KEYSPACE)?;
+        connection.query(&format!(
             "CREATE TABLE IF NOT EXISTS {KEYSPACE}.{} (pk bigint PRIMARY KEY, number int, word text, data blob)",
             self.name
         ))?;
@@ -219,7 +220,8 @@ impl<'a> Lane<'a> {
     fn open(load: &Load, port: u16, number: usize, of: usize, pool: &'a [u8]) -> Result<Lane<'a>> {
         let (mut connection, shard) = open_on_shard(local(port), number as u64)?;
         let statement = load.request.statement(load.table.name);
-        let statement = statement.map(|text| connection.prepare(&text)).transpose()?;
+        let statement =
+            statement.map(|text| connection.prepare(&text)).transpose()?.map(|(id, _)| id);
         let share = load.in_flight / of + usize::from(number < load.in_flight % of);
         let first = if let Until::KeysFrom(first) = load.until { first } else { 0 };
         Ok(Lane {
@@ -307,9 +309,9 @@ pub(super) fn open_on_shard(
 ) -> Result<(Connection, Option<Shard>)> {
     const ATTEMPTS: u32 = 200;
     for _ in 0..ATTEMPTS {
-        let mut connection = Connection::to(server)?;
+        let mut connection = connection::to(server)?;
         let mut of = |name: &str| -> Result<Option<u64>> {
-            Ok(connection.option(name)?.and_then(|value| value.parse().ok()))
+            Ok(connection.supported(name)?.and_then(|value| value.parse().ok()))
         };
         let (Some(shard), Some(shards @ 1..)) = (of("SCYLLA_SHARD")?, of("SCYLLA_NR_SHARDS")?)
         else {

@@ -30,7 +30,6 @@
 //! | `keys.rs`, `stretch.rs`, `timeline.rs` | reads while something compacts: which rows, what became of them |
 //! | `gauge.rs` | what a server cost in a stretch of time |
 //! | `profile.rs` | where the time goes, by `perf` |
-//! | `lines.rs` | the cache lines that shards share |
 //! | `setting.rs`, `read_ahead.rs`, `volume.rs` | temporary settings of the kernel: read-ahead, a rented volume's limits (E9) |
 //! | `standstill.rs` | when the host took a core away, and who waited for it |
 
@@ -56,7 +55,6 @@ mod jmx;
 mod keys;
 mod latency;
 mod latte;
-mod lines;
 mod load;
 mod machine;
 mod major;
@@ -136,8 +134,6 @@ enum Command {
     Chores(Asked<chores::Arguments>),
     /// E8: reads of rows that no cache has, in one SSTable and in four: latency by the device's own read, device bytes, against Cassandra
     Cold(Asked<cold::Arguments>),
-    /// The cache lines that shards share in a request, counted instruction by instruction
-    Lines(lines::Arguments),
     /// Make all pages, plots and their index again from the records in bench/
     Report,
 }
@@ -157,7 +153,6 @@ fn main() -> ExitCode {
         Command::Steps(asked) => asked.run(),
         Command::Chores(asked) => asked.run(),
         Command::Cold(asked) => asked.run(),
-        Command::Lines(arguments) => lines::run(&arguments),
         Command::Report => experiments::report(),
     };
     if let Err(error) = done {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use halcyon_oracle::Result;
 
-use crate::connection::Connection;
+use crate::connection::{self};
 
 const VIEW: &str = "halcyon_views.major_compactions";
 const WITHIN: Duration = Duration::from_secs(900);
@@ -14,23 +14,25 @@ const WITHIN: Duration = Duration::from_secs(900);
 pub(crate) fn begin(port: u16, keyspace: &str, table: &str) -> Result<()> {
     let insert =
         format!("INSERT INTO {VIEW} (keyspace_name, table_name) VALUES ('{keyspace}', '{table}')");
-    Connection::open(port)?.execute(&insert).map(drop)
+    connection::open(port)?.query(&insert)?;
+    Ok(())
 }
 
 /// Ends the one that runs, if one does.
 pub(crate) fn stop(port: u16, keyspace: &str, table: &str) -> Result<()> {
     let delete = format!("DELETE FROM {VIEW} WHERE {}", key(keyspace, table));
-    Connection::open(port)?.execute(&delete).map(drop)
+    connection::open(port)?.query(&delete)?;
+    Ok(())
 }
 
 /// One from its begin to its end.
 pub(crate) fn run(port: u16, keyspace: &str, table: &str) -> Result<()> {
     begin(port, keyspace, table)?;
-    let mut connection = Connection::open(port)?;
+    let mut connection = connection::open(port)?;
     let state = format!("SELECT state, failure FROM {VIEW} WHERE {}", key(keyspace, table));
     let began = Instant::now();
     while began.elapsed() < WITHIN {
-        let page = connection.rows(&state)?;
+        let page = connection.page(&state)?;
         let row = page.rows.first().ok_or("the compaction is not listed")?;
         let word = |at: usize| {
             let bytes = row.get(at).cloned().flatten().unwrap_or_default();

@@ -22,14 +22,15 @@ use std::sync::atomic::{
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use halcyon_client::blocking::Connection;
 use halcyon_oracle::Result;
 use halcyon_protocol::client::{Answer, Client};
 use halcyon_protocol::{Compression, Consistency, QueryParameters, Value, Values, Version};
 
-use super::connection::{Connection, local, read};
 use super::latency::{Outcome, Sample};
 use super::load::open_on_shard;
 use super::process::{own_thread_cpu, run_first};
+use crate::connection::local;
 
 const CONNECTIONS: usize = 2;
 /// Streams of a connection.
@@ -130,8 +131,8 @@ impl Paced {
         // Each node of a ring wants to be told, and all call a statement the same.
         for connection in &mut connections {
             let texts = requests.statements();
-            let ids: Result<_> = texts.iter().map(|text| connection.prepare(text)).collect();
-            prepared = ids?;
+            let ids = texts.iter().map(|text| Ok(connection.prepare(text)?.0));
+            prepared = ids.collect::<Result<_>>()?;
         }
         let schedule = Schedule { start: Instant::now(), rate, consistency };
         let mut lanes = Vec::new();
@@ -239,12 +240,11 @@ fn send(
 fn receive(mut connection: Connection, lane: &Lane, schedule: Schedule) -> Result<Part> {
     let mut part = Part { first: run_first(), ..Part::default() };
     connection.stream.set_read_timeout(Some(LOOK_EVERY))?;
-    let mut buffer = vec![0; 64 << 10];
     let (mut received, mut closed_at) = (0, None);
     loop {
-        match read(&connection.stream, &mut buffer) {
+        match connection.receive() {
             Ok(0) => return Err("the server closed the connection".into()),
-            Ok(length) => connection.client.feed(&buffer[..length]),
+            Ok(_) => {}
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
             Err(e) => return Err(e.into()),
         }

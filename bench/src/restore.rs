@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use halcyon_oracle::Result;
 
-use super::connection::Connection;
 use super::dataset::{DataSet, KEYSPACE};
 use super::jmx::Jmx;
 use super::machine::files_below;
 use super::server::Server;
+use crate::connection::{self, create_keyspace};
 
 const STORAGE: &str = "org.apache.cassandra.db:type=StorageService";
 /// A busy machine takes its time, for files that are to go and for nodes that are to meet.
@@ -20,9 +20,10 @@ const WITHIN: Duration = Duration::from_secs(180);
 
 /// The set's table, without content.
 pub(super) fn create(port: u16, set: &DataSet) -> Result<()> {
-    let mut connection = Connection::open(port)?;
-    connection.create_keyspace(KEYSPACE)?;
-    connection.execute(&set.schema()).map(drop)
+    let mut connection = connection::open(port)?;
+    create_keyspace(&mut connection, KEYSPACE)?;
+    connection.query(&set.schema())?;
+    Ok(())
 }
 
 /// Puts the set in the place of what the table had in the directory of a Halcyon.
@@ -48,7 +49,8 @@ pub(super) fn restore(
 /// Empties the set's table, on all nodes of a ring.
 pub(super) fn empty(node: &Server, set: &DataSet) -> Result<()> {
     let truncate = format!("TRUNCATE {KEYSPACE}.{}", set.table());
-    Connection::to(node.address())?.execute(&truncate).map(drop)
+    connection::to(node.address())?.query(&truncate)?;
+    Ok(())
 }
 
 /// Once the set's table is empty, links its files (of its first SSTables only, if a number is given) into the folder, and lets the node

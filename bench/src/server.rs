@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use halcyon_oracle::{Format, Node, Result, StartOptions, Version, free_ports};
 
 use crate::cage::Cage;
-use crate::connection::Connection;
+use crate::connection::{self, command};
 use crate::jmx::Jmx;
 use crate::load::Completed;
 use crate::process::{self, CpuOf};
@@ -239,7 +239,7 @@ impl Server {
         if !self.is_halcyon() {
             return self.nodetool(&["flush", keyspace]);
         }
-        Connection::open(self.port)?.command("flush", keyspace, "", "")
+        command(&mut connection::open(self.port)?, "flush", (keyspace, ""), "")
     }
 
     /// A connection for commands to Cassandra over JMX.
@@ -391,7 +391,9 @@ fn start_node(version: Version, plan: &Plan<'_>) -> Result<(Node, f64)> {
 
 fn wait_for_answer(server: SocketAddr, mut still_there: impl FnMut() -> Result<()>) -> Result<f64> {
     let began = Instant::now();
-    let ask = || Connection::to(server)?.rows("SELECT release_version FROM system.local");
+    let ask = || -> Result<_> {
+        Ok(connection::to(server)?.page("SELECT release_version FROM system.local")?)
+    };
     while let Err(error) = ask() {
         still_there()?;
         if began.elapsed() > READY_WITHIN {

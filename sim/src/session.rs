@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use halcyon_io::{Random, Socket, clock};
+use halcyon_client::{Cause, Connection, Credentials, Error};
+use halcyon_io::{Random, clock};
 use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_protocol::client::{Answer, Client, Page};
 use halcyon_protocol::{BatchQuery, Compression, QueryParameters, Values, Version};
@@ -96,7 +97,7 @@ pub(crate) struct Session {
     name: String,
     address: SocketAddr,
     random: Random,
-    open: Option<(Socket, Client)>,
+    open: Option<Connection>,
 }
 
 impl Session {
@@ -170,18 +171,18 @@ impl Session {
             self.open = self.connect().await;
         }
         let now = self.world.seconds();
-        let Some((socket, mut client)) = self.open.take() else { return false };
-        if self.prepare(requests, &socket, &mut client).await.is_none() {
+        let Some(mut connection) = self.open.take() else { return false };
+        if self.prepare(requests, &mut connection).await.is_none() {
             return false;
         }
         for (stream, request) in requests.iter().enumerate() {
-            self.send(&mut client, stream as i16, request, now);
+            self.append(&mut connection.client, stream as i16, request, now);
         }
-        if socket.write(client.take()).await.0.is_err() {
+        if connection.send().await.is_err() {
             return true;
         }
         while replies.iter().any(Option::is_none) {
-            let Some((stream, answer)) = next_answer(&socket, &mut client).await else {
+            let Ok((stream, answer)) = connection.next().await else {
                 return true;
             };
             let Some((request, place @ None)) =
@@ -196,15 +197,15 @@ impl Session {
                 for at in 0..request.statements.len() {
                     self.forget_prepared(request, at);
                 }
-                self.send(&mut client, stream, request, now);
-                if socket.write(client.take()).await.0.is_err() {
+                self.append(&mut connection.client, stream, request, now);
+                if connection.send().await.is_err() {
                     return true;
                 }
                 continue;
             }
             *place = Some(Reply::Answer(answer));
         }
-        self.open = Some((socket, client));
+        self.open = Some(connection);
         true
     }
 
@@ -215,23 +216,17 @@ impl Session {
     }
 
     /// Prepares what no session has prepared; ids hold on all connections, and over restarts. `None`: the connection is lost.
-    async fn prepare(
-        &self,
-        requests: &[Request],
-        socket: &Socket,
-        client: &mut Client,
-    ) -> Option<()> {
+    async fn prepare(&self, requests: &[Request], connection: &mut Connection) -> Option<()> {
         for request in requests {
             for at in 0..request.statements.len() {
                 let Some((text, _)) = request.marked(at) else { continue };
                 if self.world.prepared.borrow().contains_key(&text) {
                     continue;
                 }
-                client.prepare(0, &text);
-                socket.write(client.take()).await.0.ok()?;
+                connection.client.prepare(0, &text);
                 // After an error it is sent as a text, and that is checked.
                 if let (_, Answer::Prepared { id, result_metadata_id }) =
-                    next_answer(socket, client).await?
+                    connection.ask().await.ok()?
                 {
                     self.world.count("statements prepared");
                     let ids = (id, result_metadata_id.unwrap_or_default());
@@ -242,7 +237,7 @@ impl Session {
         Some(())
     }
 
-    fn send(&self, client: &mut Client, stream: i16, request: &Request, now: i64) {
+    fn append(&self, client: &mut Client, stream: i16, request: &Request, now: i64) {
         let prepared = self.world.prepared.borrow();
         let known = |at: usize| {
             let (text, value) = request.marked(at)?;
@@ -279,39 +274,26 @@ impl Session {
         }
     }
 
-    async fn connect(&mut self) -> Option<(Socket, Client)> {
-        let socket = Socket::connect(self.address).await.ok()?;
-        let compression =
-            if self.random.chance(1, 2) { Compression::Lz4 } else { Compression::None };
-        let mut client = Client::new(Version::V5, compression);
-        client.startup(0);
-        socket.write(client.take()).await.0.ok()?;
-        match next_answer(&socket, &mut client).await? {
-            (0, Answer::Ready) => client.started(),
-            other => {
+    async fn connect(&mut self) -> Option<Connection> {
+        let compression = match self.random.chance(1, 2) {
+            true => Compression::Lz4,
+            false => Compression::None,
+        };
+        let connected = Connection::connect(self.address, Version::V5, compression).await;
+        let mut connection = connected.ok()?;
+        match connection.start(&Credentials::default()).await {
+            Ok(()) => Some(connection),
+            Err(Error {
+                cause: Cause::Network(_) | Cause::Closed | Cause::Malformed(_), ..
+            }) => None,
+            Err(other) => {
                 self.world.fail(format!("STARTUP was answered with {other:?}"));
-                return None;
+                None
             }
         }
-        Some((socket, client))
     }
 }
 
 fn values(bound: &Option<[u8; 4]>) -> Vec<Value<'_>> {
     bound.iter().map(|bytes| Value::Bytes(bytes)).collect()
-}
-
-async fn next_answer(socket: &Socket, client: &mut Client) -> Option<(i16, Answer)> {
-    loop {
-        match client.next_answer() {
-            Ok(Some(answer)) => return Some(answer),
-            Ok(None) => {}
-            Err(_) => return None,
-        }
-        let (outcome, bytes) = socket.read(Vec::with_capacity(16 << 10)).await;
-        if !matches!(outcome, Ok(1..)) {
-            return None;
-        }
-        client.feed(&bytes);
-    }
 }

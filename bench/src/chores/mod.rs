@@ -28,7 +28,7 @@ use serde_json::json;
 use stretch::{Stretch, Timeline};
 
 use crate::cage::Cage;
-use crate::connection::Connection;
+use crate::connection::{self, create_keyspace};
 use crate::gauge::Gauge;
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::load::{KEYSPACE, Load, Request, Table, Until};
@@ -159,12 +159,12 @@ impl Arguments {
         for name in [FLUSHED, INDEXED] {
             self.table(name, 0).create(server.port)?;
         }
-        let mut connection = Connection::open(server.port)?;
-        connection.create_keyspace(SCRATCH)?;
+        let mut connection = connection::open(server.port)?;
+        create_keyspace(&mut connection, SCRATCH)?;
         for name in [TRUNCATED, DROPPED] {
             let table = self.table(name, self.rows);
             table.create(server.port)?;
-            connection.execute(&format!(
+            connection.query(&format!(
                 "ALTER TABLE {KEYSPACE}.{name} WITH compaction = {{'class': 'SizeTieredCompactionStrategy', 'enabled': false}}"
             ))?;
             for number in 0..self.flushes {

@@ -1,9 +1,10 @@
 //! What an operator tells a server: by CQL, and where Cassandra has no CQL for it by JMX. The connections are there before, so that no
 //! chore waits for a JVM of nodetool's, which would take a core from the reads besides.
 
+use halcyon_client::blocking::Connection;
 use halcyon_oracle::Result;
 
-use crate::connection::Connection;
+use crate::connection::{self, command};
 use crate::jmx::Jmx;
 use crate::load::KEYSPACE;
 use crate::server::Server;
@@ -19,17 +20,18 @@ pub(super) struct Operator {
 impl Operator {
     pub(super) fn of(server: &Server) -> Result<Operator> {
         let jmx = (!server.is_halcyon()).then(|| server.jmx()).transpose()?;
-        Ok(Operator { connection: Connection::open(server.port)?, jmx })
+        Ok(Operator { connection: connection::open(server.port)?, jmx })
     }
 
     pub(super) fn says(&mut self, statement: &str) -> Result<()> {
-        self.connection.execute(statement).map(drop)
+        self.connection.query(statement)?;
+        Ok(())
     }
 
     pub(super) fn flush(&mut self, table: &str) -> Result<()> {
         match &mut self.jmx {
             Some(jmx) => jmx.ask(&["flush", KEYSPACE, table]).map(drop),
-            None => self.connection.command("flush", KEYSPACE, table, ""),
+            None => command(&mut self.connection, "flush", (KEYSPACE, table), ""),
         }
     }
 
@@ -39,7 +41,7 @@ impl Operator {
                 let fields = ["call", STORAGE, "takeTableSnapshot", KEYSPACE, table, name];
                 jmx.ask(&fields).map(drop)
             }
-            None => self.connection.command("snapshot", KEYSPACE, table, name),
+            None => command(&mut self.connection, "snapshot", (KEYSPACE, table), name),
         }
     }
 
@@ -47,7 +49,7 @@ impl Operator {
     pub(super) fn clear_snapshots(&mut self, name: &str) -> Result<()> {
         match &mut self.jmx {
             Some(jmx) => jmx.ask(&["clear-snapshot", name, KEYSPACE]).map(drop),
-            None => self.connection.command("clearsnapshot", KEYSPACE, "", name),
+            None => command(&mut self.connection, "clearsnapshot", (KEYSPACE, ""), name),
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::page;
 use super::rows::{Reads, Rows, statement};
 use crate::chunks::aligned;
-use crate::connection::Connection;
+use crate::connection::{self};
 use crate::dataset::DataSet;
 use crate::device_read;
 use crate::gauge::{Gauge, UserReads};
@@ -169,9 +169,9 @@ fn ask(server: &Server, reads: Reads, rate: f64, time: Duration) -> Result<Asked
 /// Of some rows every part is there.
 fn check_parts(server: &Server, set: &DataSet, rows: &Rows) -> Result<()> {
     const SOME: usize = 20;
-    let mut connection = Connection::open(server.port)?;
+    let mut connection = connection::open(server.port)?;
     for key in rows.before.iter().take(SOME) {
-        let page = connection.rows(&statement(set, &key.to_string()))?;
+        let page = connection.page(&statement(set, &key.to_string()))?;
         if !matches!(&page.rows[..], [row] if row.len() == 4 && row.iter().all(Option::is_some)) {
             return Err(format!("{}: row {key} lacks a part", set.table()).into());
         }

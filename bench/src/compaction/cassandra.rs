@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use halcyon_oracle::{Result, Version};
 
 use super::Run;
-use crate::connection::Connection;
+use crate::connection::{self, create_keyspace};
 use crate::dataset::{DataSet, KEYSPACE};
 use crate::invocation::Invocation;
 use crate::machine::{cached_bytes, drop_page_cache, files_below};
@@ -39,7 +39,7 @@ pub(super) fn start(invocation: &Invocation, contender: &Contender) -> Result<Ca
     let dir = invocation.data.join("nodes").join(format!("{peer}-{mode}"));
     let plan = Plan::cassandra(version, mode, dir).compacting(version, mode);
     let server = Server::start(&invocation.programs, &plan)?;
-    Connection::open(server.port)?.create_keyspace(KEYSPACE)?;
+    create_keyspace(&mut connection::open(server.port)?, KEYSPACE)?;
     server.freeze()?;
     Ok(Cassandra { server, is_warm: false })
 }
@@ -48,7 +48,7 @@ impl Cassandra {
     /// Compacts a set once; the node runs only meanwhile.
     pub(super) fn run(&mut self, programs: &Programs, set: &DataSet) -> Result<Run> {
         self.server.thaw()?;
-        Connection::open(self.server.port)?.execute(&set.schema())?;
+        connection::open(self.server.port)?.query(&set.schema())?;
         if !self.is_warm {
             self.compact(programs, set, Some(WARM_UP))?;
             self.is_warm = true;
@@ -80,7 +80,7 @@ impl Cassandra {
             summary: None,
         };
         let truncate = format!("TRUNCATE {KEYSPACE}.{table}");
-        Connection::open(self.server.port)?.execute(&truncate)?;
+        connection::open(self.server.port)?.query(&truncate)?;
         Ok(run)
     }
 }

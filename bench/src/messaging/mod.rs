@@ -11,12 +11,13 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
+use halcyon_client::blocking::Connection;
 use halcyon_oracle::{Result, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tables::{CLASSES, Messages, statements_of_tables};
 
-use crate::connection::{Connection, bigint};
+use crate::connection::{self, bigint};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::latency::{Latencies, Outcome, Sample};
 use crate::load::{Random, random_bytes};
@@ -88,9 +89,9 @@ impl Arguments {
         let data = dir.join(version.map_or("data", |_| "data/data"));
         let plan = Plan::as_it_comes(version, dir, HEAP).sync(Sync::Batch).set_all(&SMALL);
         let server = Server::start(&invocation.programs, &plan)?;
-        let mut connection = Connection::open(server.port)?;
+        let mut connection = connection::open(server.port)?;
         for statement in statements_of_tables(self.window) {
-            connection.execute(&statement)?;
+            connection.query(&statement)?;
         }
         let messages = Messages {
             per_second: self.messages,
@@ -177,7 +178,7 @@ fn look(at: Duration, keyspace: &Path, connection: &mut Connection) -> Result<Lo
         });
         of_table.filter_map(|path| path.metadata().ok()).map(|about| about.len()).sum()
     };
-    let page = connection.rows(
+    let page = connection.page(
         "SELECT p50th, p99th FROM system_views.tombstones_per_read WHERE keyspace_name = 'bench' AND table_name = 'messages'",
     )?;
     let number = |cell: Option<&Option<Vec<u8>>>| bigint(cell?.as_ref()).map(f64::from_bits);

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use halcyon_client::blocking::Connection;
 use halcyon_oracle::Result;
 use halcyon_protocol::client::{Answer, Page};
 use halcyon_protocol::{Consistency, QueryParameters, Value, Values};
 
-use crate::connection::Connection;
+use crate::connection::{self};
 use crate::latency::Latencies;
 use crate::load::{Completed, Random};
 use crate::process::CpuOf;
@@ -61,8 +62,8 @@ impl Asking<'_> {
     }
 
     fn lane(&self, port: u16, number: u64) -> Result<Vec<u64>> {
-        let mut connection = Connection::open(port)?;
-        let statement = connection.prepare(self.statement)?;
+        let mut connection = connection::open(port)?;
+        let (statement, _) = connection.prepare(self.statement)?;
         let mut random = Random(self.seed ^ number << 32);
         let (mut nanos, began) = (Vec::new(), Instant::now());
         loop {
@@ -97,7 +98,7 @@ fn execute(connection: &mut Connection, id: &[u8], values: &[Vec<u8>]) -> Result
         parameters.page_size = Some(PAGE);
         parameters.paging_state = state.as_deref();
         connection.client.execute(0, id, &[], &parameters);
-        match connection.answer()? {
+        match connection.ask()? {
             Answer::Void => return Ok(rows),
             Answer::Rows(Page { rows: more, paging_state, .. }) => {
                 rows.extend(more);

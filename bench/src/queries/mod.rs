@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use self::asking::{Asking, Bind, Look, Row, Until};
-use crate::connection::{Connection, bigint};
+use crate::connection::{self, bigint, create_keyspace};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::load::Random;
 use crate::page::Page;
@@ -183,17 +183,17 @@ impl Bench<'_> {
 
     fn ready(&mut self, plan: &Plan<'_>) -> Result<()> {
         let server = Server::start(&self.invocation.programs, plan)?;
-        let mut connection = Connection::open(server.port)?;
-        connection.create_keyspace("q")?;
+        let mut connection = connection::open(server.port)?;
+        create_keyspace(&mut connection, "q")?;
         for table in ["plain", "indexed", "attached", "viewed", "by_index", "by_sai"] {
-            connection.execute(&format!("CREATE TABLE IF NOT EXISTS q.{table} ({COLUMNS})"))?;
+            connection.query(&format!("CREATE TABLE IF NOT EXISTS q.{table} ({COLUMNS})"))?;
         }
-        connection.execute(&format!(
+        connection.query(&format!(
             "CREATE TABLE IF NOT EXISTS q.vectors (id bigint PRIMARY KEY, v vector<float, {}>)",
             data::DIMENSIONS
         ))?;
         for (_, _, beside) in WRITES.iter().filter(|(_, _, beside)| !beside.is_empty()) {
-            connection.execute(beside)?;
+            connection.query(beside)?;
         }
         server.freeze()?;
         self.servers.push(server);
@@ -375,16 +375,16 @@ fn fill(
 /// Brings everything into SSTables, makes the indexes, and waits until they answer.
 fn settle(server: &Server) -> Result<()> {
     const BUILT_WITHIN: Duration = Duration::from_secs(1_800);
-    let mut connection = Connection::open(server.port)?;
+    let mut connection = connection::open(server.port)?;
     server.flush("q")?;
     for column in ["hundred", "thousand", "own"] {
         for (name, table, using) in [("i", "by_index", ""), ("s", "by_sai", " USING 'sai'")] {
             connection
-                .execute(&format!("CREATE INDEX {name}_{column} ON q.{table} ({column}){using}"))?;
+                .query(&format!("CREATE INDEX {name}_{column} ON q.{table} ({column}){using}"))?;
         }
     }
     let with = "WITH OPTIONS = {'similarity_function': 'cosine'}";
-    connection.execute(&format!("CREATE INDEX nearest ON q.vectors (v) USING 'sai' {with}"))?;
+    connection.query(&format!("CREATE INDEX nearest ON q.vectors (v) USING 'sai' {with}"))?;
     let (began, zeros) = (Instant::now(), vec!["1"; data::DIMENSIONS].join(", "));
     for question in [
         "SELECT id FROM q.by_index WHERE hundred = 0 AND thousand = 0 AND own = 0 ALLOW FILTERING"
@@ -392,7 +392,7 @@ fn settle(server: &Server) -> Result<()> {
         "SELECT id FROM q.by_sai WHERE hundred = 0 AND thousand = 0 AND own = 0".to_owned(),
         format!("SELECT id FROM q.vectors ORDER BY v ANN OF [{zeros}] LIMIT 1"),
     ] {
-        while let Err(error) = connection.execute(&question) {
+        while let Err(error) = connection.query(&question) {
             if began.elapsed() > BUILT_WITHIN {
                 return Err(format!("{}: not built: {error}", server.contender.name()).into());
             }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Arguments, Bench};
 use crate::cage::Cage;
-use crate::connection::Connection;
+use crate::connection::{self, create_keyspace};
 use crate::load::{Load, Request, Table, Until};
 use crate::server::{Plan, Server};
 use halcyon_oracle::{Result, Version};
@@ -72,11 +72,11 @@ impl Bench<'_> {
     }
 
     fn fill(&self, server: &Server) -> Result<()> {
-        let mut connection = Connection::open(server.port)?;
-        connection.create_keyspace("bench")?;
+        let mut connection = connection::open(server.port)?;
+        create_keyspace(&mut connection, "bench")?;
         for kib in &self.arguments.chunks {
             let table = chunk_table(*kib, self.arguments);
-            connection.execute(&format!(
+            connection.query(&format!(
                 "CREATE TABLE bench.{} (pk bigint PRIMARY KEY, number int, word text, data blob) \
                  WITH compression = {{'class': 'LZ4Compressor', 'chunk_length_in_kb': {kib}}} \
                  AND compaction = {{'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}}",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use halcyon_oracle::{Result, Version};
 
 use crate::cage::Cage;
-use crate::connection::Connection;
+use crate::connection::{self, create_replicated};
 use crate::dataset::{DataSet, KEYSPACE};
 use crate::jmx::Jmx;
 use crate::keys::Keys;
@@ -123,7 +123,7 @@ impl Ring {
             }
         }
         let ring = Ring { members, has_jar: who.is_halcyon() };
-        Connection::to(ring.compacting().address())?.create_replicated(KEYSPACE, nodes)?;
+        create_replicated(&mut connection::to(ring.compacting().address())?, KEYSPACE, nodes)?;
         Ok(ring)
     }
 
@@ -155,7 +155,7 @@ impl Ring {
     /// the JVM's compiler has seen one.
     pub(super) fn give(&mut self, copies: &[DataSet]) -> Result<Vec<PathBuf>> {
         let set = copies.first().ok_or("no set")?;
-        Connection::to(self.compacting().address())?.execute(&set.schema())?;
+        connection::to(self.compacting().address())?.query(&set.schema())?;
         for member in &self.members {
             let keyspace = member.server.dir.join("data/data").join(KEYSPACE);
             let prefix = format!("{}-", set.table());
@@ -199,7 +199,7 @@ impl Ring {
     pub(super) fn history(&self, set: &DataSet) -> Result<(usize, usize)> {
         const HISTORY: &str = "SELECT columnfamily_name, compaction_properties['compacted_by'] \
                                FROM system.compaction_history";
-        let page = Connection::to(self.compacting().address())?.rows(HISTORY)?;
+        let page = connection::to(self.compacting().address())?.page(HISTORY)?;
         let is = |cell: Option<&Option<Vec<u8>>>, text: &str| {
             cell.and_then(Option::as_deref) == Some(text.as_bytes())
         };
@@ -230,14 +230,14 @@ impl Ring {
     /// Some hot rows and some others, as the node that compacts has them.
     pub(super) fn rows(&self, set: &DataSet, keys: Keys) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
         const OF_EACH: u64 = 200;
-        let mut connection = Connection::to(self.compacting().address())?;
+        let mut connection = connection::to(self.compacting().address())?;
         let others = (keys.partitions - keys.hot) / OF_EACH;
         let hot = 0..keys.hot.min(OF_EACH);
         let mut found = Vec::new();
         for key in hot.chain((0..OF_EACH).map(|number| keys.hot + number * others)) {
             let table = set.table();
             let page = connection
-                .rows(&format!("SELECT * FROM {KEYSPACE}.{table} WHERE device = {key}"))?;
+                .page(&format!("SELECT * FROM {KEYSPACE}.{table} WHERE device = {key}"))?;
             found.extend(page.rows);
         }
         if found.is_empty() { Err("no rows".into()) } else { Ok(found) }

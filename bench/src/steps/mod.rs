@@ -25,7 +25,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cage::Cage;
-use crate::connection::Connection;
+use crate::connection::{self};
 use crate::gauge::Gauge;
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::latency::{Latencies, Sample, about};
@@ -263,7 +263,7 @@ impl Arguments {
         table.create(port)?;
         let seconds = self.seconds / 2.0;
         let completed = Load::lasting(Request::Write, table, seconds).run(port)?;
-        Connection::open(port)?.execute(&format!("DROP TABLE {KEYSPACE}.{}", table.name))?;
+        connection::open(port)?.query(&format!("DROP TABLE {KEYSPACE}.{}", table.name))?;
         Ok(completed.operations as f64 / completed.seconds)
     }
 }
@@ -321,7 +321,8 @@ fn compaction(port: u16, table: Table, options: &str) -> Result<()> {
          AND compression = {{'class': 'LZ4Compressor', 'chunk_length_in_kb': 4}}",
         table.name
     );
-    Connection::open(port)?.execute(&alter).map(drop)
+    connection::open(port)?.query(&alter)?;
+    Ok(())
 }
 
 /// Of all compactions that run, and those that begin.
@@ -329,7 +330,8 @@ fn throttle(port: u16, throughput: &str) -> Result<()> {
     let update = format!(
         "UPDATE system_views.settings SET value = '{throughput}' WHERE name = 'compaction_throughput'"
     );
-    Connection::open(port)?.execute(&update).map(drop)
+    connection::open(port)?.query(&update)?;
+    Ok(())
 }
 
 fn sstables(port: u16, table: Table) -> Result<f64> {
@@ -337,7 +339,7 @@ fn sstables(port: u16, table: Table) -> Result<f64> {
         "SELECT sstables FROM halcyon_views.compaction_backlog WHERE keyspace_name = '{KEYSPACE}' AND table_name = '{}'",
         table.name
     );
-    let page = Connection::open(port)?.rows(&select)?;
+    let page = connection::open(port)?.page(&select)?;
     let cell = page.rows.first().and_then(|row| row.first()?.as_ref()?.first_chunk());
     Ok(cell.map_or(f64::NAN, |bytes| f64::from(i32::from_be_bytes(*bytes))))
 }

@@ -4,10 +4,11 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use halcyon_client::blocking::Connection;
 use halcyon_oracle::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::connection::{Connection, bigint};
+use crate::connection::{self, bigint};
 
 const EVERY: Duration = Duration::from_millis(250);
 
@@ -34,7 +35,7 @@ pub(super) struct Pace {
 impl Pace {
     pub(super) fn watch(port: u16) -> Result<Pace> {
         let (stop, stopped) = channel::<()>();
-        let mut connection = Connection::open(port)?;
+        let mut connection = connection::open(port)?;
         let looking = std::thread::spawn(move || {
             let (began, mut looks) = (Instant::now(), Vec::new());
             while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
@@ -52,7 +53,7 @@ impl Pace {
 }
 
 fn look(connection: &mut Connection, began: Instant) -> Result<Look> {
-    let page = connection.rows("SELECT name, value FROM halcyon_views.compaction_pace")?;
+    let page = connection.page("SELECT name, value FROM halcyon_views.compaction_pace")?;
     let seconds = (began.elapsed().as_secs_f64() * 100.0).round() / 100.0;
     let mut look = Look { seconds, ..Look::default() };
     for row in &page.rows {

@@ -11,6 +11,8 @@ use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
+use halcyon_client::Cause;
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The files are damaged. Restore them, or scrub them with Cassandra.
@@ -62,6 +64,18 @@ impl From<halcyon_sstable::Error> for Failure {
             Error::Corrupt { .. } => Failure::Problem(text),
             Error::Invalid(_) => Failure::Usage(text),
             _ => Failure::Unreadable(text),
+        }
+    }
+}
+
+impl From<halcyon_client::Error> for Failure {
+    fn from(error: halcyon_client::Error) -> Failure {
+        match error.cause {
+            Cause::CredentialsMissing => Failure::usage(format!(
+                "{} requires authentication: give --username, and --password or HALCYON_PASSWORD",
+                error.server
+            )),
+            _ => Failure::Unreadable(error.to_string()),
         }
     }
 }

@@ -17,7 +17,6 @@ mod paths;
 mod plugin;
 mod schema_source;
 mod serve;
-mod session;
 mod verify;
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The client's side of one connection, without a socket: for `doctor --live`, tests and benchmarks.
+//! The client's side of one connection, without a socket. Crate `client` has the sockets.
 //!
 //! Call [`Client::startup`] first, [`Client::started`] after READY, then send requests. Each appends to the bytes that
 //! [`Client::take`] returns. [`Client::next_answer`] returns the responses.

@@ -18,9 +18,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use halcyon_io::{Disk, Random, SimDisk, SimRuntime, Socket};
+use halcyon_client::{Cause, Credentials};
+use halcyon_io::{Disk, Random, SimDisk, SimRuntime};
 use halcyon_model::request::Consistency;
-use halcyon_protocol::client::{Answer, Client, Page};
+use halcyon_protocol::client::{Answer, Page};
 use halcyon_protocol::{Compression, QueryParameters, Version};
 use halcyon_server::Log;
 use halcyon_sim::{Node, settings};
@@ -219,8 +220,7 @@ pub fn inputs(mut history: &[u8]) -> Vec<Vec<u8>> {
 
 /// A client of the node. It fails on what no input may cause.
 pub struct Connection {
-    socket: Socket,
-    client: Client,
+    session: halcyon_client::Connection,
     /// Whether an input has written to `system_schema` itself: what a start makes of that is another schema.
     tampers: bool,
 }
@@ -230,17 +230,15 @@ const EXPLAINED: [&str; 0] = [];
 
 impl Connection {
     async fn open(node: &Node) -> Connection {
-        let socket = Socket::connect(node.address).await.expect("a node that listens");
-        let client = Client::new(Version::V5, Compression::None);
-        let mut connection = Connection { socket, client, tampers: false };
-        connection.client.startup(0);
-        assert_eq!(connection.answer("STARTUP").await, Answer::Ready);
-        connection.client.started();
-        connection
+        let (address, none) = (node.address, Compression::None);
+        let connected = halcyon_client::Connection::connect(address, Version::V5, none).await;
+        let mut session = connected.expect("a node that listens");
+        session.start(&Credentials::default()).await.expect("READY");
+        Connection { session, tampers: false }
     }
 
     async fn ask(&mut self, text: &str) -> Answer {
-        self.client.query(0, text, &QueryParameters::new(Consistency::One));
+        self.session.client.query(0, text, &QueryParameters::new(Consistency::One));
         self.answer(text).await
     }
 
@@ -253,23 +251,15 @@ impl Connection {
 
     /// Sends what the client has, and waits for the answer.
     async fn answer(&mut self, what: &str) -> Answer {
-        let sent = self.socket.write(self.client.take()).await.0;
-        sent.unwrap_or_else(|e| panic!("{e} while sending {what}"));
-        loop {
-            match self.client.next_answer() {
-                Ok(Some((_, answer))) => {
-                    check(&answer, what);
-                    return answer;
-                }
-                Ok(None) => {}
-                Err(e) => panic!("an answer that cannot be read: {e}; to {what}"),
+        match self.session.ask().await {
+            Ok((_, answer)) => {
+                check(&answer, what);
+                answer
             }
-            let (outcome, bytes) = self.socket.read(Vec::with_capacity(16 << 10)).await;
-            assert!(
-                matches!(outcome, Ok(1..)),
-                "the connection is lost: {outcome:?}; after {what}"
-            );
-            self.client.feed(&bytes);
+            Err(error) => match error.cause {
+                Cause::Malformed(e) => panic!("an answer that cannot be read: {e}; to {what}"),
+                cause => panic!("the connection is lost: {cause}; after {what}"),
+            },
         }
     }
 }

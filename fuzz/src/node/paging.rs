@@ -54,7 +54,7 @@ pub async fn page(connection: &mut Connection, choice: u8, state: &[u8]) -> Opti
         paging_state: Some(state).filter(|state| !state.is_empty()),
         ..QueryParameters::new(Consistency::One)
     };
-    connection.client.query(0, query, &parameters);
+    connection.session.client.query(0, query, &parameters);
     match connection.answer(query).await {
         Answer::Rows(page) => page.paging_state,
         // Cassandra's word for a state that it cannot interpret.

@@ -28,7 +28,7 @@ pub fn run<'a>(
         let values = vec![Value::Bytes(&id), keyspace, Value::Bytes(text.as_bytes())];
         let values = Values::Positional(values);
         let parameters = QueryParameters { values, ..QueryParameters::new(Consistency::One) };
-        connection.client.query(0, INSERT, &parameters);
+        connection.session.client.query(0, INSERT, &parameters);
         connection.answer(INSERT).await;
     })
 }

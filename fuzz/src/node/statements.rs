@@ -77,7 +77,7 @@ async fn one(connection: &mut Connection, form: u8, statement: &str, values: &mu
     let page_size = Some(i32::from(form & PAGE)).filter(|size| *size > 0);
     let mut id = None;
     if form & PREPARES != 0 {
-        connection.client.prepare(0, statement);
+        connection.session.client.prepare(0, statement);
         match connection.answer(statement).await {
             Answer::Prepared { id: prepared, result_metadata_id } => {
                 id = Some((prepared, result_metadata_id.unwrap_or_default()));
@@ -94,8 +94,8 @@ async fn one(connection: &mut Connection, form: u8, statement: &str, values: &mu
             ..QueryParameters::new(Consistency::One)
         };
         match &id {
-            Some((id, metadata)) => connection.client.execute(0, id, metadata, &parameters),
-            None => connection.client.query(0, statement, &parameters),
+            Some((id, metadata)) => connection.session.client.execute(0, id, metadata, &parameters),
+            None => connection.session.client.query(0, statement, &parameters),
         }
         match connection.answer(statement).await {
             Answer::Rows(page) if page.paging_state.is_some() => state = page.paging_state,
@@ -112,6 +112,6 @@ async fn batch(connection: &mut Connection, form: u8, statements: &[&str], mut v
         connection.tampers |= tampers(statement);
         entries.push((BatchQuery::Text(statement), take(&mut values, markers(statement))));
     }
-    connection.client.batch(0, kind, &entries, &QueryParameters::new(Consistency::One));
+    connection.session.client.batch(0, kind, &entries, &QueryParameters::new(Consistency::One));
     connection.answer(&statements.join("; ")).await;
 }

@@ -4,20 +4,20 @@
 
 use std::collections::BTreeMap;
 
+use halcyon_client::{Cause, Connection, Credentials, Error, Row, Rows};
 use halcyon_model::options::{MapOption, TableOptions};
 
 use super::facts::{Cache, Facts, Quantiles, Server, Table};
 use crate::failure::Result;
-use crate::session::{Credentials, Row, Rows, Session};
 
 pub(super) async fn examine(
     host: &str,
     credentials: &Credentials,
     facts: &mut Facts,
 ) -> Result<()> {
-    let mut session = Session::open(host, credentials).await?;
-    let mut live = Server { address: session.address.clone(), ..Server::default() };
-    if let Some(rows) = session.rows("SELECT release_version FROM system.local").await? {
+    let mut session = Connection::open(host, credentials).await?;
+    let mut live = Server { address: session.server().to_owned(), ..Server::default() };
+    if let Some(rows) = rows(&mut session, "SELECT release_version FROM system.local").await? {
         live.release =
             rows.iter().next().map(|row| row.text("release_version")).unwrap_or_default();
     }
@@ -36,14 +36,24 @@ pub(super) async fn examine(
         partitions: views.all("max_partition_size").await?,
     };
     live.missing = views.missing;
-    let tables = session.rows("SELECT * FROM system_schema.tables").await?.unwrap_or_default();
+    let tables =
+        rows(&mut session, "SELECT * FROM system_schema.tables").await?.unwrap_or_default();
     tables.iter().for_each(|row| metrics.add(&row, &mut facts.tables));
     facts.live = Some(live);
     Ok(())
 }
 
+/// All rows; `None` if the server refuses the statement: older ones lack tables.
+async fn rows(session: &mut Connection, statement: &str) -> Result<Option<Rows>> {
+    match session.query(statement, &[]).await {
+        Ok(rows) => Ok(Some(rows)),
+        Err(Error { cause: Cause::Refused { .. }, .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 struct Views<'a> {
-    session: &'a mut Session,
+    session: &'a mut Connection,
     missing: Vec<String>,
 }
 
@@ -53,7 +63,7 @@ impl Views<'_> {
     }
 
     async fn of(&mut self, view: &str) -> Result<Rows> {
-        let rows = self.session.rows(&format!("SELECT * FROM {view}")).await?;
+        let rows = rows(self.session, &format!("SELECT * FROM {view}")).await?;
         if rows.is_none() {
             self.missing.push(view.to_owned());
         }

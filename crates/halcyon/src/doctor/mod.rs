@@ -22,11 +22,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use halcyon_client::Credentials;
 use halcyon_io::Disk;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::session::Credentials;
 use facts::Facts;
 use finding::Severity;
 

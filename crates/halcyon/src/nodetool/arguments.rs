@@ -64,12 +64,12 @@ pub(super) const GLOBAL: &[Choice] = &[
 
 /// What was asked for.
 pub(super) struct Call {
-    pub(super) connection: Connection,
+    pub(super) destination: Destination,
     options: Given,
     pub(super) arguments: Vec<String>,
 }
 
-pub(super) struct Connection {
+pub(super) struct Destination {
     pub(super) host: String,
     pub(super) port: String,
     pub(super) username: Option<String>,
@@ -80,8 +80,8 @@ pub(super) struct Connection {
 pub(super) type Given = BTreeMap<&'static str, String>;
 
 impl Call {
-    pub(super) fn new(connection: Connection, arguments: Vec<String>) -> Call {
-        Call { connection, options: Given::new(), arguments }
+    pub(super) fn new(destination: Destination, arguments: Vec<String>) -> Call {
+        Call { destination, options: Given::new(), arguments }
     }
 
     /// By the option's first name.
@@ -119,9 +119,9 @@ pub(super) fn global(words: &[String]) -> Result<(Given, &[String])> {
 pub(super) fn of_command(
     syntax: &Syntax,
     words: &[String],
-    connection: Connection,
+    destination: Destination,
 ) -> Result<Call> {
-    let mut call = Call::new(connection, Vec::new());
+    let mut call = Call::new(destination, Vec::new());
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
         if word == "--" {
@@ -186,7 +186,7 @@ fn take<'w>(
     Ok(())
 }
 
-pub(super) fn connection(mut given: Given) -> Result<Connection> {
+pub(super) fn destination(mut given: Given) -> Result<Destination> {
     let username = given.remove("-u").filter(|name| !name.is_empty());
     let mut password = given.remove("-pw").filter(|password| !password.is_empty());
     if let (Some(path), Some(username)) = (given.remove("-pwf"), &username) {
@@ -200,7 +200,7 @@ pub(super) fn connection(mut given: Given) -> Result<Connection> {
         return Failure::usage(format!("For input string: \"{port}\""));
     }
     let host = given.remove("-h").unwrap_or_else(|| "127.0.0.1".to_owned());
-    Ok(Connection { host, port, username, password })
+    Ok(Destination { host, port, username, password })
 }
 
 /// Far larger than any real file of passwords.

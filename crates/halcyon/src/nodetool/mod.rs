@@ -73,10 +73,10 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
 /// The command and its arguments; no command: help.
 fn asked_for(words: &[String]) -> Result<(Option<&'static Verb>, Call)> {
     let (global, words) = arguments::global(words)?;
-    let connection = arguments::connection(global)?;
+    let destination = arguments::destination(global)?;
     let Some((name, words)) = words.split_first().filter(|(name, _)| *name != "help") else {
         let names = words.get(1..).unwrap_or_default().to_vec();
-        return Ok((None, Call::new(connection, names)));
+        return Ok((None, Call::new(destination, names)));
     };
     let Some(verb) = VERBS.iter().find(|verb| verb.syntax.name == name) else {
         if OF_CASSANDRA_ONLY.contains(&name.as_str()) {
@@ -86,7 +86,7 @@ fn asked_for(words: &[String]) -> Result<(Option<&'static Verb>, Call)> {
         }
         return arguments::unexpected([std::slice::from_ref(name), words].concat().as_slice());
     };
-    Ok((Some(verb), arguments::of_command(&verb.syntax, words, connection)?))
+    Ok((Some(verb), arguments::of_command(&verb.syntax, words, destination)?))
 }
 
 async fn execute(verb: Option<&Verb>, call: Call, out: &mut String) -> Result<()> {
@@ -95,12 +95,12 @@ async fn execute(verb: Option<&Verb>, call: Call, out: &mut String) -> Result<()
         out.push_str(&help::of(&all, &call.arguments));
         return Ok(());
     };
-    if call.connection.port == JMX_PORT {
+    if call.destination.port == JMX_PORT {
         return Err(Failure::Unreachable(format!(
             "{JMX_PORT} is Cassandra's port for JMX, which Halcyon does not have: give the port for CQL clients with -p, or none for 9042"
         )));
     }
-    let mut node = Node::connect(&call.connection).await?;
+    let mut node = Node::connect(&call.destination).await?;
     (verb.run)(&call, &mut node, out).await
 }
 
@@ -125,8 +125,8 @@ mod tests {
     fn options_and_arguments() {
         let line = "-p19 --host=db -u me -pw secret snapshot ks -t x --table=t -- -kt";
         let (_, call) = read(line).unwrap_or_else(|_| panic!("{line}"));
-        assert_eq!((call.connection.host.as_str(), call.connection.port.as_str()), ("db", "19"));
-        assert_eq!(call.connection.password.as_deref(), Some("secret"));
+        assert_eq!((call.destination.host.as_str(), call.destination.port.as_str()), ("db", "19"));
+        assert_eq!(call.destination.password.as_deref(), Some("secret"));
         assert_eq!((call.option("-t"), call.option("-cf")), (Some("x"), Some("t")));
         assert_eq!(call.arguments, ["ks", "-kt"]);
         assert!(read("flush ks --foo").is_ok_and(|(_, call)| call.arguments == ["ks", "--foo"]));

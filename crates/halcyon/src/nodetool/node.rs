@@ -1,32 +1,35 @@
 //! The node that is asked.
 
-use super::arguments::Connection;
-use super::failure::{Failure, Result};
-use crate::session::{Credentials, Rows, Session};
+use halcyon_client::{Cause, Connection, Credentials, Row, Rows};
 
-pub(super) struct Node(Session);
+use super::arguments::Destination;
+use super::failure::{Failure, Result};
+
+pub(super) struct Node(Connection);
 
 impl Node {
-    pub(super) async fn connect(to: &Connection) -> Result<Node> {
+    pub(super) async fn connect(to: &Destination) -> Result<Node> {
         let credentials =
             Credentials { username: to.username.clone(), password: to.password.clone() };
         let address = match to.host.contains(':') && !to.host.starts_with('[') {
             true => format!("[{}]:{}", to.host, to.port),
             false => format!("{}:{}", to.host, to.port),
         };
-        let cannot = |why: crate::failure::Failure| {
+        let cannot = |error: halcyon_client::Error| {
+            let why = crate::failure::Failure::from(error);
             Failure::Unreachable(format!("Failed to connect to '{}:{}' - {why}", to.host, to.port))
         };
-        Ok(Node(Session::open(&address, &credentials).await.map_err(cannot)?))
+        Ok(Node(Connection::open(&address, &credentials).await.map_err(cannot)?))
     }
 
     async fn ask(&mut self, statement: &str, values: &[&str]) -> Result<Rows> {
-        let answer = self.0.ask(statement, values).await;
-        let answer = answer.map_err(|broken| Failure::Failed(broken.to_string()))?;
-        answer.map_err(|refused| {
-            Failure::Failed(match refused.contains("halcyon_views") {
-                true => format!("{refused}: the node is not Halcyon, or too old for this nodetool"),
-                false => refused,
+        self.0.query(statement, values).await.map_err(|error| {
+            Failure::Failed(match error.cause {
+                Cause::Refused { message, .. } if message.contains("halcyon_views") => {
+                    format!("{message}: the node is not Halcyon, or too old for this nodetool")
+                }
+                Cause::Refused { message, .. } => message,
+                _ => error.to_string(),
             })
         })
     }
@@ -82,8 +85,7 @@ impl Node {
         let rows = self
             .rows("SELECT keyspace_name, table_name FROM halcyon_views.table_statistics")
             .await?;
-        let names =
-            |row: crate::session::Row<'_>| (row.text("keyspace_name"), row.text("table_name"));
+        let names = |row: Row<'_>| (row.text("keyspace_name"), row.text("table_name"));
         Ok(rows.iter().map(names).collect())
     }
 

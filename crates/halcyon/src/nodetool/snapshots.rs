@@ -7,7 +7,7 @@ use super::arguments::Call;
 use super::failure::{Failure, Result};
 use super::node::Node;
 use super::text::{file_size, row, table};
-use crate::session::Row;
+use halcyon_client::Row;
 
 pub(super) async fn take(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
     let skip_flush = call.has("-sf");

@@ -8,7 +8,7 @@ use super::arguments::Call;
 use super::failure::{Failure, Result};
 use super::node::Node;
 use super::text::{file_size, row, table};
-use crate::session::{Row, Rows};
+use halcyon_client::{Row, Rows};
 
 const LOCAL: &str = "SELECT * FROM system.local";
 

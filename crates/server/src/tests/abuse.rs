@@ -65,8 +65,8 @@ fn garbage() {
         let mut peer = node.connect();
         let bytes: Vec<u8> = (0..2000).map(|_| random.next_u64() as u8).collect();
         // The server may have closed it already.
-        let _ = peer.socket.write_all(&bytes);
-        let _ = peer.socket.shutdown(Shutdown::Write);
+        let _ = peer.stream.write_all(&bytes);
+        let _ = peer.stream.shutdown(Shutdown::Write);
         assert!(peer.is_closed());
     }
     node.is_well();
@@ -77,12 +77,12 @@ fn garbage() {
 fn lengths_that_lie() {
     let node = TestNode::start("lengths", "native_transport_max_frame_size: 1MiB\n");
     let mut peer = node.connect();
-    peer.socket.write_all(&[4, 0, 0, 1, 7, 0x7F, 0xFF, 0xFF, 0xFF, 0, 0]).unwrap();
+    peer.stream.write_all(&[4, 0, 0, 1, 7, 0x7F, 0xFF, 0xFF, 0xFF, 0, 0]).unwrap();
     drop(peer);
     let mut slow = node.connect();
     slow.client.startup(1);
     for byte in slow.client.take() {
-        slow.socket.write_all(&[byte]).unwrap();
+        slow.stream.write_all(&[byte]).unwrap();
     }
     assert_eq!(slow.answer(), (1, Answer::Ready));
     let mut large = node.started();
@@ -104,7 +104,7 @@ fn damaged_frames() {
     let mut bytes = peer.client.take();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
-    peer.socket.write_all(&bytes).unwrap();
+    peer.stream.write_all(&bytes).unwrap();
     assert_eq!(peer.error().0, PROTOCOL_ERROR);
     assert!(peer.is_closed());
     node.is_well();

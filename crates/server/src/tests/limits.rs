@@ -32,7 +32,7 @@ fn connections() {
 impl Peer {
     fn is_closed_without_answer(&mut self) -> bool {
         let mut byte = [0];
-        !matches!(std::io::Read::read(&mut self.socket, &mut byte), Ok(1))
+        !matches!(std::io::Read::read(&mut self.stream, &mut byte), Ok(1))
     }
 }
 
@@ -48,8 +48,8 @@ fn overload() {
     }
     let mut envelope = vec![4, 0, 0, 0, 1];
     envelope.extend((startup.len() as u32).to_be_bytes());
-    throwing.socket.write_all(&envelope).unwrap();
-    throwing.socket.write_all(&startup).unwrap();
+    throwing.stream.write_all(&envelope).unwrap();
+    throwing.stream.write_all(&startup).unwrap();
     assert_eq!(throwing.answer(), (0, Answer::Ready));
     let parameters = QueryParameters::new(Consistency::One);
     throwing.client.query(1, "SELECT * FROM nowhere.t", &parameters);
@@ -110,13 +110,13 @@ fn requests_a_second() {
 fn a_client_that_does_not_read() {
     let node = TestNode::start("deaf", "");
     let mut deaf = node.started();
-    deaf.socket.set_write_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
+    deaf.stream.set_write_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
     let mut query = halcyon_protocol::client::Client::new(Version::V4, Compression::None);
     let parameters = QueryParameters::new(Consistency::One);
     query.query(1, "SELECT * FROM system_schema.columns", &parameters);
     let bytes = query.take();
     let mut sent = 0;
-    while deaf.socket.write_all(&bytes).is_ok() {
+    while deaf.stream.write_all(&bytes).is_ok() {
         sent += 1;
         assert!(sent < 1_000_000, "the server reads on");
     }
@@ -128,10 +128,10 @@ fn a_client_that_does_not_read() {
 fn wrong_messages_without_a_reader() {
     let node = TestNode::start("deafwrong", "");
     let mut deaf = node.started();
-    deaf.socket.set_write_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
+    deaf.stream.set_write_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
     let wrong = [4, 0, 0, 1, 0x7F, 0, 0, 0, 0].repeat(1000);
     let mut sent = 0;
-    while deaf.socket.write_all(&wrong).is_ok() {
+    while deaf.stream.write_all(&wrong).is_ok() {
         sent += 1;
         assert!(sent < 100_000, "the server reads on");
     }
@@ -155,11 +155,11 @@ fn large_requests_that_never_end() {
     let mut slow: Vec<Peer> = (0..8).map(|_| node.started()).collect();
     for peer in &mut slow {
         // More than a socket takes from a peer that does not read.
-        peer.socket.set_write_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
+        peer.stream.set_write_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
         let mut bytes = vec![4, 0, 0, 1, 7];
         bytes.extend((8u32 << 20).to_be_bytes());
         bytes.resize(7 << 20, 0);
-        let _ = peer.socket.write_all(&bytes);
+        let _ = peer.stream.write_all(&bytes);
         node.is_well();
     }
     let cut = || {

@@ -7,15 +7,17 @@ mod limits;
 mod panics;
 mod statements;
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use halcyon_protocol::client::{Answer, Client};
+use halcyon_client::blocking::Connection;
+use halcyon_protocol::client::Answer;
 use halcyon_protocol::{Compression, Version};
 
 use crate::settings::{Machine, Overrides, Settings};
@@ -122,44 +124,45 @@ impl Drop for TestNode {
     }
 }
 
-struct Peer {
-    socket: TcpStream,
-    client: Client,
+/// A client that panics where an answer is missing.
+struct Peer(Connection);
+
+impl Deref for Peer {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.0
+    }
+}
+
+impl DerefMut for Peer {
+    fn deref_mut(&mut self) -> &mut Connection {
+        &mut self.0
+    }
 }
 
 impl Peer {
     fn connect(address: SocketAddr, version: Version, compression: Compression) -> Peer {
-        Peer::over(TcpStream::connect(address).unwrap(), version, compression)
+        Peer(Connection::connect(address, version, compression, PATIENCE).unwrap())
     }
 
-    fn over(socket: TcpStream, version: Version, compression: Compression) -> Peer {
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        Peer { socket, client: Client::new(version, compression) }
+    fn over(stream: TcpStream, version: Version, compression: Compression) -> Peer {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Peer(Connection::over(stream, version, compression))
     }
 
     fn start(&mut self) {
-        self.client.startup(0);
-        assert_eq!(self.answer(), (0, Answer::Ready));
-        self.client.started();
+        self.0.start().unwrap();
     }
 
     fn send(&mut self) {
-        let bytes = self.client.take();
-        self.socket.write_all(&bytes).unwrap();
+        self.0.send().unwrap();
     }
 
     /// The next answer, after sending what is to be sent.
     fn answer(&mut self) -> (i16, Answer) {
         self.send();
-        loop {
-            if let Some(answer) = self.client.next_answer().unwrap() {
-                return answer;
-            }
-            let mut bytes = [0; 4096];
-            let read = self.socket.read(&mut bytes).unwrap();
-            assert!(read > 0, "the server closed the connection");
-            self.client.feed(&bytes[..read]);
-        }
+        self.next_answer().unwrap()
     }
 
     fn error(&mut self) -> (i32, String) {
@@ -172,7 +175,7 @@ impl Peer {
     /// The server has nothing more to say.
     fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
-        match self.socket.read_to_end(&mut rest) {
+        match self.stream.read_to_end(&mut rest) {
             Ok(_) => true,
             Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
         }

@@ -324,9 +324,9 @@ fn a_prepare_is_traced() {
         message.extend((length as i32).to_be_bytes());
     }
     message.extend(text);
-    peer.socket.write_all(&message).unwrap();
+    peer.stream.write_all(&message).unwrap();
     let mut head = [0; 9];
-    peer.socket.read_exact(&mut head).unwrap();
+    peer.stream.read_exact(&mut head).unwrap();
     assert_eq!(head[..5], [0x84, 2, 0, 1, 8]);
     let traced = node.started().rows("SELECT request FROM system_traces.sessions").rows;
     assert_eq!(traced, [[Some(b"Preparing CQL3 query".to_vec())]]);

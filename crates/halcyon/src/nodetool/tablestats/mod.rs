@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::arguments::Call;
 use super::failure::{Failure, Result};
 use super::node::Node;
-use crate::session::{Row, Rows};
+use halcyon_client::{Row, Rows};
 use order::{SORT_KEYS, sorted};
 use statistics::{Statistics, Window};
 

@@ -2,7 +2,7 @@
 
 use super::super::status::percent;
 use super::super::text::{file_size, memory};
-use crate::session::{Row, Rows};
+use halcyon_client::{Row, Rows};
 
 /// A statistic.
 pub(super) struct Field {

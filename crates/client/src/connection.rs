@@ -1,0 +1,131 @@
+//! A connection on the runtime's sockets.
+
+use std::net::SocketAddr;
+
+use halcyon_io::Socket;
+use halcyon_model::request::Value;
+use halcyon_protocol::client::{Answer, Client};
+use halcyon_protocol::{Compression, Consistency, QueryParameters, Values, Version};
+
+use crate::address::resolve;
+use crate::error::{Cause, Error, Result};
+use crate::handshake::{Credentials, Handshake};
+use crate::rows::Rows;
+
+/// Bytes of one read. Chosen: a page of a thousand short rows.
+const BUFFER: usize = 64 << 10;
+/// Rows per page; all pages are fetched. Chosen: ten times as many could exceed what a server sends at once.
+const PAGE: i32 = 1000;
+
+/// A connection to one server.
+pub struct Connection {
+    /// Requests that are appended here are sent by [`Connection::send`].
+    pub client: Client,
+    socket: Socket,
+    server: String,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    /// A connection in version 4 that is ready for requests, to the first address of `host` that accepts one. `host` can include a port.
+    pub async fn open(host: &str, credentials: &Credentials) -> Result<Connection> {
+        let unreachable = |why: String| Cause::Unreachable(why).at(host);
+        let mut last = "no address of that name".to_owned();
+        for address in resolve(host).map_err(|e| unreachable(e.to_string()))? {
+            match Connection::connect(address, Version::V4, Compression::None).await {
+                Ok(mut connection) => {
+                    connection.start(credentials).await?;
+                    return Ok(connection);
+                }
+                Err(error) => last = error.cause.to_string(),
+            }
+        }
+        Err(unreachable(last))
+    }
+
+    /// A connection on which nothing has been sent.
+    pub async fn connect(
+        address: SocketAddr,
+        version: Version,
+        compression: Compression,
+    ) -> Result<Connection> {
+        let server = address.to_string();
+        let socket = Socket::connect(address).await.map_err(|e| Cause::from(e).at(&server))?;
+        let client = Client::new(version, compression);
+        Ok(Connection { client, socket, server, buffer: Vec::new() })
+    }
+
+    /// Makes it ready for requests.
+    pub async fn start(&mut self, credentials: &Credentials) -> Result<()> {
+        let mut handshake = Handshake::begin(&mut self.client, credentials);
+        loop {
+            let (_, answer) = self.ask().await?;
+            let outcome = handshake.advance(&mut self.client, answer);
+            if outcome.map_err(|cause| self.failed(cause))? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Address and port.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    fn failed(&self, cause: impl Into<Cause>) -> Error {
+        cause.into().at(&self.server)
+    }
+
+    /// Sends the requests that the client has.
+    pub async fn send(&mut self) -> Result<()> {
+        let (outcome, _) = self.socket.write(self.client.take()).await;
+        outcome.map_err(|e| self.failed(e))
+    }
+
+    /// The next answer and its stream.
+    pub async fn next(&mut self) -> Result<(i16, Answer)> {
+        loop {
+            if let Some(answer) = self.client.next_answer().map_err(|e| self.failed(e))? {
+                return Ok(answer);
+            }
+            let mut buffer = std::mem::take(&mut self.buffer);
+            buffer.clear();
+            buffer.reserve(BUFFER);
+            let (outcome, buffer) = self.socket.read(buffer).await;
+            if outcome.map_err(|e| self.failed(e))? == 0 {
+                return Err(self.failed(Cause::Closed));
+            }
+            self.client.feed(&buffer);
+            self.buffer = buffer;
+        }
+    }
+
+    /// Sends the requests that the client has, and waits for one answer.
+    pub async fn ask(&mut self) -> Result<(i16, Answer)> {
+        self.send().await?;
+        self.next().await
+    }
+
+    /// All rows of a statement with values of text.
+    pub async fn query(&mut self, statement: &str, values: &[&str]) -> Result<Rows> {
+        let mut rows = Rows::default();
+        let mut state: Option<Vec<u8>> = None;
+        loop {
+            let mut parameters = QueryParameters::new(Consistency::One);
+            parameters.page_size = Some(PAGE);
+            parameters.values = Values::Positional(
+                values.iter().map(|text| Value::Bytes(text.as_bytes())).collect(),
+            );
+            parameters.paging_state = state.as_deref();
+            self.client.query(0, statement, &parameters);
+            match self.ask().await?.1 {
+                Answer::Rows(page) => state = rows.append(page),
+                Answer::Void => {}
+                other => return Err(self.failed(Cause::of(other))),
+            }
+            if state.is_none() {
+                return Ok(rows);
+            }
+        }
+    }
+}

@@ -1,7 +1,9 @@
 //! Messages to the user, on standard error: standard output has only the result.
 
+use std::fmt::Arguments;
 use std::time::Duration;
 
+use halcyon_tools::Notices;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Which messages are printed.
@@ -15,6 +17,16 @@ pub(crate) enum Verbosity {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Console {
     pub(crate) verbosity: Verbosity,
+}
+
+impl Notices for Console {
+    fn warn(&self, text: Arguments<'_>) {
+        Console::warn(self, text);
+    }
+
+    fn detail(&self, text: Arguments<'_>) {
+        Console::detail(self, text);
+    }
 }
 
 impl Console {

@@ -11,19 +11,12 @@ use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
-use halcyon_client::Cause;
+use halcyon_tools::Error;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The files are damaged. Restore them, or scrub them with Cassandra.
-    #[error("{0}")]
-    Problem(String),
-    /// Wrong use; the message names the right one.
-    #[error("{0}")]
-    Usage(String),
-    /// A file or server is missing, unsupported, or refused by the system.
-    #[error("{0}")]
-    Unreadable(String),
+    #[error(transparent)]
+    Of(Error),
     /// The reader of the output has closed it (`| head`).
     #[error("the output was closed")]
     OutputClosed,
@@ -34,49 +27,49 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Problem(_) => 1,
-            Failure::Usage(_) => 2,
-            Failure::Unreadable(_) => 3,
+            Failure::Of(Error::Problem(_)) => 1,
+            Failure::Of(Error::Usage(_)) => 2,
+            Failure::Of(Error::Unreadable(_)) => 3,
             Failure::OutputClosed => 0,
         })
     }
 
-    pub(crate) fn usage(what: impl Into<String>) -> Failure {
-        Failure::Usage(what.into())
+    /// The files are damaged.
+    pub(crate) fn problem(what: impl Into<String>) -> Failure {
+        Failure::Of(Error::Problem(what.into()))
     }
 
-    pub(crate) fn unreadable(path: &Path, what: impl Display) -> Failure {
-        Failure::Unreadable(format!("{}: {what}", path.display()))
+    /// Wrong use; the message names the right one.
+    pub(crate) fn usage(what: impl Into<String>) -> Failure {
+        Failure::Of(Error::Usage(what.into()))
+    }
+
+    /// A file or server is missing, unsupported, or refused by the system.
+    pub(crate) fn unreadable(what: impl Into<String>) -> Failure {
+        Failure::Of(Error::Unreadable(what.into()))
+    }
+
+    /// A file and what is wrong with it.
+    pub(crate) fn of_file(path: &Path, what: impl Display) -> Failure {
+        Failure::Of(Error::unreadable(path, what))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Of(error)
     }
 }
 
 impl From<halcyon_io::Error> for Failure {
     fn from(error: halcyon_io::Error) -> Failure {
-        Failure::Unreadable(error.to_string())
+        Failure::Of(error.into())
     }
 }
 
 impl From<halcyon_sstable::Error> for Failure {
     fn from(error: halcyon_sstable::Error) -> Failure {
-        use halcyon_sstable::Error;
-        let text = error.to_string();
-        match error {
-            Error::Corrupt { .. } => Failure::Problem(text),
-            Error::Invalid(_) => Failure::Usage(text),
-            _ => Failure::Unreadable(text),
-        }
-    }
-}
-
-impl From<halcyon_client::Error> for Failure {
-    fn from(error: halcyon_client::Error) -> Failure {
-        match error.cause {
-            Cause::CredentialsMissing => Failure::usage(format!(
-                "{} requires authentication: give --username, and --password or HALCYON_PASSWORD",
-                error.server
-            )),
-            _ => Failure::Unreadable(error.to_string()),
-        }
+        Failure::Of(error.into())
     }
 }
 
@@ -85,7 +78,7 @@ impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
-            _ => Failure::Unreadable(format!("standard output: {error}")),
+            _ => Failure::unreadable(format!("standard output: {error}")),
         }
     }
 }

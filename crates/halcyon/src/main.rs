@@ -13,9 +13,8 @@ mod doctor;
 mod dump;
 mod failure;
 mod nodetool;
-mod paths;
 mod plugin;
-mod schema_source;
+mod schema_args;
 mod serve;
 mod verify;
 
@@ -119,7 +118,7 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
     };
     let disk = Disk::real(options);
     if let Some(refusal) = &disk.backend().refusal {
-        return Err(Failure::Unreadable(refusal.clone()));
+        return Err(Failure::unreadable(refusal.clone()));
     }
     if let Some(warning) = &disk.backend().warning {
         console.detail(warning);

@@ -98,7 +98,7 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
     };
     allocator::give_back_aside(available);
     halcyon_server::serve(settings, &log, |_| (), stop)
-        .map_err(|e| Failure::Unreadable(e.to_string()))
+        .map_err(|e| Failure::unreadable(e.to_string()))
 }
 
 /// The name of the next signal that stops the server.

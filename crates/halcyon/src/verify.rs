@@ -1,23 +1,19 @@
-//! `halcyon sstable verify`: runs the checks of `halcyon_sstable::verify` on all SSTables that the paths name.
-//!
-//! A finding does not end the run: the user wants the whole list.
+//! `halcyon sstable verify`: prints what `tools::verify` finds.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use halcyon_io::{AccessMode, Disk};
-use halcyon_sstable::Component;
+use halcyon_io::Disk;
 use halcyon_sstable::format::listing::ListedSSTable;
-use halcyon_sstable::verify::{
-    Extent, Finding, Progress, Severity, Step, VerifyOptions, VerifyReport, verify,
-};
+use halcyon_sstable::verify::{Finding, Severity, VerifyReport};
+use halcyon_tools::verify::{Event, Request, Verdict, verify};
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use crate::paths;
-use crate::schema_source::{self, SchemaArgs};
+use crate::schema_args::SchemaArgs;
 
 /// Check SSTables: components, checksums and, with --extended, every row and index entry
 #[derive(Debug, Args)]
@@ -48,58 +44,33 @@ pub(crate) struct VerifyArgs {
 const MAX_SHOWN: usize = 20;
 
 pub(crate) async fn run(args: &VerifyArgs, disk: &Disk, console: Console) -> Result<()> {
-    let folders = paths::find(disk, &args.paths).await?;
-    let passes = if args.extended { 2 } else { 1 };
-    let mut total = 0;
-    for listed in folders.iter().flat_map(|folder| &folder.sstables) {
-        total += passes * stored_length(disk, listed).await;
-    }
-    let bar = console.progress("verify", total, !args.json);
-    let (mut unsound, mut unread) = (0, 0);
-    let mut before = 0;
-    for folder in &folders {
-        folder.left_out.iter().for_each(|why| console.warn(why));
-        let unreadable = folder.unreadable.iter().filter(|one| folder.left_out.contains(one));
-        let unreadable = unreadable.count();
-        unsound += unreadable;
-        unread += unreadable;
-        let schema = schema_source::of_folder(disk, &args.schema, folder, console).await?;
-        for listed in &folder.sstables {
-            let options = VerifyOptions {
-                extent: if args.extended { Extent::Rows } else { Extent::Digest },
-                schema: schema.clone(),
-                mode: AccessMode::Auto,
-            };
-            let length = stored_length(disk, listed).await;
-            // Each step is one pass over Data.db.
-            let mut tell = |progress: Progress| {
-                let share = progress.done as f64 / progress.total.max(1) as f64;
-                let pass = if progress.step == Step::Content { 1.0 } else { 0.0 };
-                bar.set_position(before + ((pass + share) * length as f64) as u64);
-            };
-            let found = verify(disk, &listed.descriptor, &options, &mut tell).await;
-            unsound += usize::from(found.has_problems());
-            unread += usize::from(found.unreadable);
-            bar.suspend(|| report(args.json, listed, &found))?;
-            before += passes * length;
-            bar.set_position(before);
+    let request = Request {
+        paths: args.paths.clone(),
+        extended: args.extended,
+        schema: args.schema.source(),
+    };
+    let mut bar = ProgressBar::hidden();
+    let mut on = |event: Event<'_>| -> Result<()> {
+        match event {
+            Event::Begin(bytes) => bar = console.progress("verify", bytes, !args.json),
+            Event::Position(bytes) => bar.set_position(bytes),
+            Event::Verified(listed, found) => {
+                bar.suspend(|| report(args.json, listed, found))?;
+            }
         }
-    }
+        Ok(())
+    };
+    let Verdict { unsound, unread } = verify(disk, &request, &console, &mut on).await?;
     bar.finish_and_clear();
     if unread > 0 {
         let what = format!("{unsound} SSTables are not sound, {unread} of them could not be read");
-        return Err(Failure::Unreadable(what));
+        return Err(Failure::unreadable(what));
     }
     match unsound {
         0 => Ok(()),
-        1 => Err(Failure::Problem("1 SSTable is not sound".into())),
-        n => Err(Failure::Problem(format!("{n} SSTables are not sound"))),
+        1 => Err(Failure::problem("1 SSTable is not sound")),
+        n => Err(Failure::problem(format!("{n} SSTables are not sound"))),
     }
-}
-
-async fn stored_length(disk: &Disk, listed: &ListedSSTable) -> u64 {
-    let path = listed.descriptor.component_path(Component::Data);
-    disk.stat(&path).await.map_or(0, |stat| stat.len)
 }
 
 /// Findings of one severity, as text without it.

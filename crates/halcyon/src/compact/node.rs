@@ -142,7 +142,7 @@ async fn password(node: &NodeArgs, disk: &Disk) -> Result<String> {
         let found = users.find(|(name, _)| name == user);
         return found
             .map(|(_, password)| password.trim().to_owned())
-            .ok_or_else(|| Failure::unreadable(file, format!("no line `{user} PASSWORD`")));
+            .ok_or_else(|| Failure::of_file(file, format!("no line `{user} PASSWORD`")));
     }
     std::env::var(PASSWORD).map_err(|_| {
         Failure::usage(format!(
@@ -159,7 +159,7 @@ fn ssl(file: &std::path::Path, text: &str) -> Result<Vec<(String, String)>> {
         let (name, value) = line
             .trim_start_matches("-D")
             .split_once('=')
-            .ok_or_else(|| Failure::unreadable(file, format!("`{line}` is not NAME=VALUE")))?;
+            .ok_or_else(|| Failure::of_file(file, format!("`{line}` is not NAME=VALUE")))?;
         properties.push((name.trim().to_owned(), value.trim().to_owned()));
     }
     Ok(properties)
@@ -181,7 +181,7 @@ impl Talk {
     fn once(&mut self, console: Console) -> Result<()> {
         match self.sidecar.ask(&self.request) {
             Ok(report) => self.tell(&report, console),
-            Err(Unanswered::Away(why) | Unanswered::Denied(why)) => Err(Failure::Unreadable(why)),
+            Err(Unanswered::Away(why) | Unanswered::Denied(why)) => Err(Failure::unreadable(why)),
             Err(Unanswered::Failed(failure)) => Err(failure),
         }
     }
@@ -189,7 +189,7 @@ impl Talk {
     fn watch(&mut self, every: Duration, console: Console) -> Result<()> {
         // Its process ends with this one.
         ctrlc::set_handler(|| std::process::exit(0))
-            .map_err(|e| Failure::Unreadable(format!("signal handler: {e}")))?;
+            .map_err(|e| Failure::unreadable(format!("signal handler: {e}")))?;
         let mut away = None;
         let mut has_answered = false;
         loop {
@@ -200,7 +200,7 @@ impl Talk {
                     self.tell(&report, console)?;
                 }
                 Err(Unanswered::Denied(why)) if !has_answered => {
-                    return Err(Failure::Unreadable(why));
+                    return Err(Failure::unreadable(why));
                 }
                 Err(Unanswered::Away(why) | Unanswered::Denied(why)) => {
                     if away.as_ref() != Some(&why) {

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Result};
 /// Serves until standard input ends. Messages are on standard output, what a person should read on standard error.
 pub(crate) fn serve() -> Result<()> {
     let failed =
-        |what: &dyn std::fmt::Display| Failure::Unreadable(format!("compaction service: {what}"));
+        |what: &dyn std::fmt::Display| Failure::unreadable(format!("compaction service: {what}"));
     end_with_parent().map_err(|e| failed(&e))?;
     let program = concat!("halcyon ", env!("CARGO_PKG_VERSION"));
     let served = halcyon_compactor::serve(

@@ -91,7 +91,7 @@ pub(super) struct Sidecar {
 impl Sidecar {
     pub(super) fn new(jar: PathBuf) -> Result<Sidecar> {
         let java = child::find_program("JAVA_HOME", "java").ok_or_else(|| {
-            Failure::Unreadable(
+            Failure::unreadable(
                 "JMX needs Java 11 or later, and there is no java in JAVA_HOME or PATH: install a JRE, or set JAVA_HOME"
                     .to_owned(),
             )
@@ -116,7 +116,7 @@ impl Sidecar {
         let told = texts(&message).and_then(|texts| report(texts, &request.node()));
         told.unwrap_or_else(|| {
             let what = "another release's, for its answer is not understood";
-            Err(Unanswered::Failed(Failure::unreadable(&self.jar, what)))
+            Err(Unanswered::Failed(Failure::of_file(&self.jar, what)))
         })
     }
 
@@ -131,7 +131,7 @@ impl Sidecar {
     }
 
     fn did_not_run(&self, error: &std::io::Error) -> Failure {
-        Failure::Unreadable(format!(
+        Failure::unreadable(format!(
             "{} does not run {CLASS} of {} ({error}): it takes Java 11 or later, and the jar of this release",
             self.java.display(),
             self.jar.display()
@@ -163,10 +163,10 @@ fn report(texts: Vec<String>, node: &str) -> Option<Answer> {
         [kind, why] if kind == "away" => Some(Err(Unanswered::Away(format!("{node}: {why}")))),
         [kind, why] if kind == "denied" => Some(Err(Unanswered::Denied(format!("{node}: {why}")))),
         [kind, found] if kind == "release" => {
-            failed(Failure::Usage(format!("{node}: {}", plugin::refusal(found))))
+            failed(Failure::usage(format!("{node}: {}", plugin::refusal(found))))
         }
-        [kind, why] if kind == "unknown" => failed(Failure::Usage(format!("{node}: {why}"))),
-        [kind, why] if kind == "refused" => failed(Failure::Unreadable(format!("{node}: {why}"))),
+        [kind, why] if kind == "unknown" => failed(Failure::usage(format!("{node}: {why}"))),
+        [kind, why] if kind == "refused" => failed(Failure::unreadable(format!("{node}: {why}"))),
         [kind, release, service, enabled, tables @ ..] if kind == "done" => {
             let tables = tables.chunks(5).map(|of| match of {
                 [name, action, before, after, reason] => Some(TableReport {

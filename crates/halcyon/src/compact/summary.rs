@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use halcyon_compaction::Outcome;
 use halcyon_io::PurposeStats;
+use halcyon_model::units;
+use halcyon_tools::compact::{Compacted, Table};
 use serde_json::{Value, json};
 
-use super::{Compacted, Table};
 use crate::bars;
 use crate::failure::Result;
-use halcyon_model::units;
 
 pub(super) struct Summary<'a> {
     pub(super) outcomes: &'a [Compacted],

@@ -4,12 +4,12 @@ use halcyon_model::hex;
 use halcyon_model::{CqlType, NO_DELETION_TIME};
 use halcyon_sstable::format::statistics::header::HeaderColumn;
 use halcyon_sstable::format::statistics::histogram::EstimatedHistogram;
+use halcyon_tools::describe::{Description, key_text};
 use serde_json::{Value, json};
 
-use super::Described;
-use super::text::{key_text, type_name};
+use super::text::type_name;
 
-pub(super) fn of(d: &Described<'_>) -> Value {
+pub(super) fn of(d: &Description<'_>) -> Value {
     let files: serde_json::Map<String, Value> =
         d.files.iter().map(|(name, size)| (name.clone(), json!(size))).collect();
     json!({
@@ -26,7 +26,7 @@ pub(super) fn of(d: &Described<'_>) -> Value {
     })
 }
 
-fn data(d: &Described<'_>) -> Value {
+fn data(d: &Description<'_>) -> Value {
     let compression = d.sstable.compression().map(|info| {
         let options: serde_json::Map<String, Value> =
             info.options.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
@@ -46,7 +46,7 @@ fn data(d: &Described<'_>) -> Value {
     })
 }
 
-fn filter(d: &Described<'_>) -> Value {
+fn filter(d: &Description<'_>) -> Value {
     let chance = d.sstable.statistics().validation.as_ref().map(|v| v.bloom_filter_fp_chance);
     json!({
         "bits": d.filter_bits(),
@@ -55,7 +55,7 @@ fn filter(d: &Described<'_>) -> Value {
     })
 }
 
-fn statistics(d: &Described<'_>) -> Value {
+fn statistics(d: &Description<'_>) -> Value {
     let statistics = d.sstable.statistics();
     let stats = &statistics.stats;
     let layout = d.sstable.layout();
@@ -122,7 +122,7 @@ fn histogram(histogram: &EstimatedHistogram) -> Value {
     })
 }
 
-fn header(d: &Described<'_>) -> Value {
+fn header(d: &Description<'_>) -> Value {
     let header = &d.sstable.statistics().header;
     let columns = |columns: &[HeaderColumn]| -> Vec<Value> {
         columns

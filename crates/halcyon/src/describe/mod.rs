@@ -3,7 +3,6 @@
 //! `text` is for users, `json` for programs. `bytes` names every byte, with the notes of the decoders that read the files.
 
 mod bytes;
-mod data_bytes;
 mod json;
 mod text;
 
@@ -12,14 +11,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use halcyon_io::Disk;
-use halcyon_sstable::format::filter::Filter;
+use halcyon_sstable::Component;
 use halcyon_sstable::format::listing::ListedSSTable;
-use halcyon_sstable::format::toc::Toc;
-use halcyon_sstable::{Component, OpenOptions, SSTable};
+use halcyon_tools::describe::describe;
+use halcyon_tools::paths;
 
 use crate::console::Console;
 use crate::failure::Result;
-use crate::paths::{self, TableName};
 
 /// Show the contents of SSTables' components: sizes, versions, bounds, histograms, schema of the header
 #[derive(Debug, Args)]
@@ -40,33 +38,17 @@ pub(crate) struct DescribeArgs {
     json: bool,
 }
 
-/// The description of one SSTable.
-pub(super) struct Described<'a> {
-    table: &'a TableName,
-    listed: &'a ListedSSTable,
-    sstable: &'a SSTable,
-    /// Components (and files of indexes) with their sizes.
-    files: Vec<(String, u64)>,
-    /// The lines of TOC.txt; `None` without the file.
-    toc: Option<Vec<String>>,
-    /// `None` without a filter.
-    filter: Option<Filter>,
-    now: u32,
-}
-
 pub(crate) async fn run(args: &DescribeArgs, disk: &Disk, console: Console) -> Result<()> {
     let folders = paths::find(disk, &args.paths).await?;
-    let now = u32::try_from(disk.clock().unix_seconds()).unwrap_or(u32::MAX);
     let mut out = BufWriter::new(std::io::stdout().lock());
     for folder in &folders {
-        folder.left_out.iter().for_each(|why| console.warn(why));
+        folder.warn_of_left_out(&console);
         for listed in &folder.sstables {
             if args.bytes {
                 bytes::print(&mut out, disk, listed, &wanted_components(args, listed)).await?;
                 continue;
             }
-            let sstable = SSTable::open_listed(disk, listed, OpenOptions::default()).await?;
-            let described = describe(disk, &folder.table, listed, &sstable, now).await?;
+            let described = describe(disk, &folder.table, listed).await?;
             if args.json {
                 writeln!(out, "{}", json::of(&described))?;
             } else {
@@ -88,50 +70,4 @@ fn wanted_components(args: &DescribeArgs, listed: &ListedSSTable) -> Vec<Compone
         return listed.components.clone();
     }
     chosen
-}
-
-async fn describe<'a>(
-    disk: &Disk,
-    table: &'a TableName,
-    listed: &'a ListedSSTable,
-    sstable: &'a SSTable,
-    now: u32,
-) -> Result<Described<'a>> {
-    let descriptor = &listed.descriptor;
-    let names = listed.components.iter().map(|c| c.to_string()).chain(listed.extra.iter().cloned());
-    let mut files = Vec::new();
-    for name in names {
-        let size = disk.stat(&descriptor.path_of(&name)).await?.len;
-        files.push((name, size));
-    }
-    let toc = match listed.has(Component::Toc) {
-        false => None,
-        true => {
-            let path = descriptor.component_path(Component::Toc);
-            let bytes = disk.read(&path, 1 << 20).await?;
-            let toc = Toc::decode(&mut halcyon_model::Cursor::new(&bytes))
-                .map_err(|e| halcyon_sstable::Error::corrupt(path, Component::Toc, e))?;
-            Some(toc.names)
-        }
-    };
-    let filter = match listed.has(Component::Filter) {
-        true => Some(sstable.filter(disk).await?),
-        false => None,
-    };
-    Ok(Described { table, listed, sstable, files, toc, filter, now })
-}
-
-impl Described<'_> {
-    /// Bits of the filter; 0 if it lets every key pass.
-    fn filter_bits(&self) -> Option<u64> {
-        self.filter.as_ref().map(|filter| 8 * filter.memory() as u64)
-    }
-
-    /// Tombstones that could be purged now with gc_grace_seconds = 0, per cell.
-    fn droppable_ratio(&self) -> f64 {
-        let stats = &self.sstable.statistics().stats;
-        let cells = &stats.cells_per_partition;
-        let all = (cells.mean() * cells.count() as f64).trunc();
-        if all > 0.0 { stats.tombstone_drop_times.sum(self.now) / all } else { 0.0 }
-    }
 }

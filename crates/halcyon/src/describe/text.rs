@@ -2,15 +2,14 @@
 
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::options::compression::NO_MAX_COMPRESSED_LENGTH;
-use halcyon_model::token::split_key;
 use halcyon_model::value::{to_cql_literal, to_string};
 use halcyon_model::{BoundKind, CqlType, NO_DELETION_TIME};
 use halcyon_sstable::format::statistics::covered::ClusteringBound;
 use halcyon_sstable::format::statistics::header::HeaderColumn;
 use halcyon_sstable::format::statistics::histogram::EstimatedHistogram;
 use halcyon_sstable::{Format, Version};
+use halcyon_tools::describe::{Description, key_text};
 
-use super::Described;
 use crate::bars::{self, Bucket};
 use halcyon_model::units;
 
@@ -24,7 +23,7 @@ fn push(out: &mut String, text: impl std::fmt::Display) {
     out.push('\n');
 }
 
-pub(super) fn of(d: &Described<'_>) -> String {
+pub(super) fn of(d: &Description<'_>) -> String {
     let mut text = String::new();
     let out = &mut text;
     push(out, &d.listed.descriptor);
@@ -45,7 +44,7 @@ pub(super) fn of(d: &Described<'_>) -> String {
     text
 }
 
-fn version_name(d: &Described<'_>) -> String {
+fn version_name(d: &Description<'_>) -> String {
     let version = d.listed.descriptor.version;
     let format = if version.format == Format::Big { "BIG" } else { "BTI" };
     format!("{version} ({format})")
@@ -60,7 +59,7 @@ fn writer_of(version: Version) -> &'static str {
     }
 }
 
-fn files(out: &mut String, d: &Described<'_>) {
+fn files(out: &mut String, d: &Description<'_>) {
     push(out, "  files");
     for (name, size) in &d.files {
         let unlisted = d.toc.as_ref().is_some_and(|toc| !toc.contains(name));
@@ -82,8 +81,8 @@ fn files(out: &mut String, d: &Described<'_>) {
     }
 }
 
-fn data(out: &mut String, d: &Described<'_>) {
-    let sstable = d.sstable;
+fn data(out: &mut String, d: &Description<'_>) {
+    let sstable = &d.sstable;
     line(out, "data", format_args!("{} B uncompressed", units::count(sstable.data_length())));
     let Some(info) = sstable.compression() else {
         line(out, "compression", "none (checksums in CRC.db)");
@@ -123,7 +122,7 @@ fn data(out: &mut String, d: &Described<'_>) {
     line(out, "compression ratio", sstable.statistics().stats.compression_ratio);
 }
 
-fn filter(out: &mut String, d: &Described<'_>) {
+fn filter(out: &mut String, d: &Description<'_>) {
     let wanted = d.sstable.statistics().validation.as_ref().map(|v| v.bloom_filter_fp_chance);
     match (&d.filter, d.filter_bits()) {
         (Some(filter), Some(bits)) if bits > 0 => {
@@ -147,7 +146,7 @@ fn filter(out: &mut String, d: &Described<'_>) {
     }
 }
 
-fn keys(out: &mut String, d: &Described<'_>) {
+fn keys(out: &mut String, d: &Description<'_>) {
     let statistics = d.sstable.statistics();
     let layout = d.sstable.layout();
     if let Some(validation) = &statistics.validation {
@@ -169,18 +168,7 @@ fn keys(out: &mut String, d: &Described<'_>) {
     line(out, "covered clusterings", format_args!("{} to {}", bound(d, start), bound(d, end)));
 }
 
-pub(super) fn key_text(key_type: &CqlType, key: &[u8]) -> String {
-    if let CqlType::Composite(types) = key_type
-        && let Some(parts) = split_key(key, types.len())
-    {
-        let parts: Vec<String> =
-            types.iter().zip(parts).map(|(t, p)| to_cql_literal(t, p)).collect();
-        return format!("({})", parts.join(", "));
-    }
-    to_string(key_type, key)
-}
-
-fn bound(d: &Described<'_>, bound: &ClusteringBound) -> String {
+fn bound(d: &Description<'_>, bound: &ClusteringBound) -> String {
     let layout = d.sstable.layout();
     let values = layout.clusterings.values(&bound.serialized, usize::from(bound.count));
     let values: Vec<String> = values
@@ -198,7 +186,7 @@ fn bound(d: &Described<'_>, bound: &ClusteringBound) -> String {
     format!("({}){}", values.join(", "), if inclusive { "" } else { " exclusive" })
 }
 
-fn times(out: &mut String, d: &Described<'_>) {
+fn times(out: &mut String, d: &Description<'_>) {
     let stats = &d.sstable.statistics().stats;
     let micros = |t: i64| format!("{t} ({})", units::micros_as_instant(t));
     line(
@@ -220,7 +208,7 @@ fn times(out: &mut String, d: &Described<'_>) {
     );
 }
 
-fn origin(out: &mut String, d: &Described<'_>) {
+fn origin(out: &mut String, d: &Description<'_>) {
     let stats = &d.sstable.statistics().stats;
     line(out, "level", stats.level);
     match stats.repaired_at {
@@ -260,7 +248,7 @@ fn origin(out: &mut String, d: &Described<'_>) {
     }
 }
 
-fn header(out: &mut String, d: &Described<'_>) {
+fn header(out: &mut String, d: &Description<'_>) {
     let header = &d.sstable.statistics().header;
     push(out, "  serialization header");
     push(
@@ -295,7 +283,7 @@ pub(super) fn type_name(cql_type: &CqlType) -> String {
     }
 }
 
-fn histograms(out: &mut String, d: &Described<'_>) {
+fn histograms(out: &mut String, d: &Description<'_>) {
     let stats = &d.sstable.statistics().stats;
     estimated(out, "partition size", &stats.partition_sizes, units::bytes);
     estimated(out, "cells a partition", &stats.cells_per_partition, units::count);

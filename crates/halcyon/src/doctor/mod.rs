@@ -1,22 +1,6 @@
-//! `halcyon doctor`: explains why a node reads more than its queries need, and how to cure it.
-//!
-//! ```text
-//!   machine  /sys, /proc ─┐
-//!   tables   Statistics.db ├─▶ facts ─▶ rules ─▶ findings ─▶ report
-//!   live     system_views ─┘
-//! ```
-//!
-//! 1. Collect facts. Nothing is written; no file is created, not even to probe direct I/O.
-//! 2. Each rule is a pure function of the facts, so tests can invent devices and tables.
-//! 3. Report the findings, the worst first, each with evidence, cost and cure.
+//! `halcyon doctor`: prints what `tools::doctor` finds.
 
-mod facts;
-mod finding;
-mod live;
-mod machine;
 mod report;
-mod rules;
-mod tables;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -24,11 +8,10 @@ use std::path::PathBuf;
 use clap::Args;
 use halcyon_client::Credentials;
 use halcyon_io::Disk;
+use halcyon_tools::doctor::{Request, Severity, examine};
 
 use crate::console::Console;
 use crate::failure::{Failure, Result};
-use facts::Facts;
-use finding::Severity;
 
 /// Find what makes a node slow (device, chunks, filters, caches, tombstones), its cost and its cure
 #[derive(Debug, Args)]
@@ -60,18 +43,13 @@ pub(crate) struct DoctorArgs {
 }
 
 pub(crate) async fn run(args: &DoctorArgs, disk: &Disk, console: Console) -> Result<()> {
-    let mut facts = Facts::default();
-    if let Some(directory) = &args.data_dir {
-        let directory = std::path::absolute(directory)
-            .map_err(|error| Failure::unreadable(directory, error))?;
-        let file = tables::examine(disk, &directory, &mut facts, console).await?;
-        facts.machine = Some(machine::examine(&directory, file.as_deref()));
-    }
-    if let Some(host) = &args.live {
-        let (username, password) = (args.username.clone(), args.password.clone());
-        live::examine(host, &Credentials { username, password }, &mut facts).await?;
-    }
-    let findings = rules::examine(&facts);
+    let credentials =
+        Credentials { username: args.username.clone(), password: args.password.clone() };
+    let request = Request {
+        data_directory: args.data_dir.clone(),
+        live: args.live.clone().map(|host| (host, credentials)),
+    };
+    let (facts, findings) = examine(disk, &request, &console).await?;
     let mut out = std::io::stdout().lock();
     match args.json {
         true => writeln!(out, "{:#}", report::json(&facts, &findings))?,
@@ -80,7 +58,7 @@ pub(crate) async fn run(args: &DoctorArgs, disk: &Disk, console: Console) -> Res
     out.flush()?;
     match findings.iter().filter(|finding| finding.severity > Severity::Note).count() {
         0 => Ok(()),
-        1 => Err(Failure::Problem("1 thing to cure".to_owned())),
-        n => Err(Failure::Problem(format!("{n} things to cure"))),
+        1 => Err(Failure::problem("1 thing to cure")),
+        n => Err(Failure::problem(format!("{n} things to cure"))),
     }
 }

@@ -1,9 +1,8 @@
 //! The report, as text and as JSON.
 
+use halcyon_tools::doctor::{Facts, Finding, Severity, Table};
 use serde_json::{Value, json};
 
-use super::facts::{Facts, Table};
-use super::finding::{Finding, Severity};
 use halcyon_model::units;
 
 /// What was examined: "nothing to cure" must name its subject.
@@ -97,8 +96,21 @@ pub(super) fn json(facts: &Facts, findings: &[Finding]) -> Value {
     json!({
         "looked_at": looked_at(facts),
         "not_looked_at": not_looked_at(facts),
-        "findings": findings.iter().map(Finding::to_json).collect::<Vec<_>>(),
+        "findings": findings.iter().map(finding).collect::<Vec<_>>(),
         "tables": facts.tables.iter().map(table).collect::<Vec<_>>(),
+    })
+}
+
+fn finding(finding: &Finding) -> Value {
+    json!({
+        "severity": finding.severity.name(),
+        "kind": finding.kind,
+        "of": finding.of,
+        "what": finding.what,
+        "evidence": finding.evidence,
+        "bytes_per_query": finding.bytes_per_query,
+        "cost": finding.cost,
+        "cure": finding.cure,
     })
 }
 

@@ -106,7 +106,7 @@ impl<'a, W: Write> CqlDump<'a, W> {
     fn partition(&mut self, key: &[u8], deletion: DeletionTime) -> Result<()> {
         let types = key_component_types(&self.layout.key_type);
         let Some(components) = split_key(key, types.len()) else {
-            return Err(Failure::Problem(format!(
+            return Err(Failure::problem(format!(
                 "partition key {} is not a composite",
                 hex::encode(key)
             )));

@@ -1,6 +1,4 @@
-//! `halcyon sstable dump`: the rows of SSTables, as JSON or as statements.
-//!
-//! One pass over the data, fragment by fragment: memory does not grow with the size of a partition.
+//! `halcyon sstable dump`: prints the rows of SSTables, as JSON or as statements, fragment by fragment.
 
 mod cql;
 mod cql_range;
@@ -8,22 +6,18 @@ mod cql_value;
 mod json;
 mod json_writer;
 
-use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use halcyon_io::{AccessMode, Disk};
-use halcyon_model::schema::TableSchema;
-use halcyon_model::value::to_string;
-use halcyon_sstable::{IndexWalk, OpenOptions, SSTable, SSTableScanner, ScanOptions};
+use halcyon_io::Disk;
+use halcyon_sstable::SSTableScanner;
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, RowBuf};
+use halcyon_tools::dump::{Partitions, Request, Source, each_sstable};
 
 use crate::console::Console;
 use crate::failure::Result;
-use crate::paths::{self, Folder};
-use crate::schema_source::{self, SchemaArgs};
+use crate::schema_args::SchemaArgs;
 use cql::CqlDump;
 use halcyon_model::units::arguments;
 use json::{JsonDump, PartitionHead, Times};
@@ -72,12 +66,33 @@ enum DumpFormat {
 }
 
 pub(crate) async fn run(args: &DumpArgs, disk: &Disk, console: Console) -> Result<()> {
-    let folders = paths::find(disk, &args.paths).await?;
     let now = u32::try_from(disk.clock().unix_seconds()).unwrap_or(u32::MAX);
     let times = Times { raw: args.raw_timestamps, now: args.now.unwrap_or(now) };
+    let request = Request {
+        paths: args.paths.clone(),
+        // JSON follows the header, as sstabledump does.
+        schema: (args.format == DumpFormat::Cql).then(|| args.schema.source()),
+        partitions: Partitions {
+            only: args.key.iter().cloned().collect(),
+            not: args.exclude_key.iter().cloned().collect(),
+        },
+    };
     let stdout = std::io::stdout();
     let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
-    let dumped = dump_all(args, disk, console, &folders, times, &mut out).await;
+    let mut is_first = true;
+    let dumped = each_sstable(disk, &request, &console, async |source: Source<'_>| {
+        if !is_first {
+            writeln!(out)?;
+        }
+        is_first = false;
+        match args.format {
+            DumpFormat::Cql => statements(disk, &source, times, &mut out).await,
+            DumpFormat::Json | DumpFormat::JsonLines => {
+                json(args, disk, &source, times, &mut out).await
+            }
+        }
+    });
+    let dumped = dumped.await;
     // Print the rows before the error too.
     let flushed = out.flush();
     dumped?;
@@ -88,156 +103,55 @@ pub(crate) async fn run(args: &DumpArgs, disk: &Disk, console: Console) -> Resul
     Ok(out.flush()?)
 }
 
-async fn dump_all<W: Write>(
+async fn json<W: Write>(
     args: &DumpArgs,
     disk: &Disk,
-    console: Console,
-    folders: &[Folder],
+    source: &Source<'_>,
     times: Times,
     out: &mut W,
 ) -> Result<()> {
-    let mut is_first = true;
-    for folder in folders {
-        folder.left_out.iter().for_each(|why| console.warn(why));
-        let schema = match args.format {
-            DumpFormat::Cql => {
-                schema_source::of_folder(disk, &args.schema, folder, console).await?
-            }
-            // JSON follows the header, as sstabledump does.
-            _ => None,
-        };
-        for listed in &folder.sstables {
-            if !is_first {
-                writeln!(out)?;
-            }
-            is_first = false;
-            let sstable = {
-                // With a schema, cells of dropped columns are omitted, as in a read.
-                let options = OpenOptions { schema: schema.clone() };
-                SSTable::open_listed(disk, listed, options).await?
-            };
-            let one = One { args, folder, sstable: &sstable, times };
-            one.dump(disk, schema.clone(), out).await?;
-        }
+    let style = match args.format {
+        DumpFormat::JsonLines if !args.enumerate_keys => Style::Lines,
+        _ => Style::Pretty,
+    };
+    let kind = if source.table.index.is_some() { "INDEX" } else { "REGULAR" };
+    let json = JsonWriter::new(out, style);
+    let mut dump = JsonDump::new(json, source.sstable.layout(), times, kind);
+    if style == Style::Pretty {
+        dump.start_all();
     }
-    Ok(())
+    let each = async |scanner: &mut SSTableScanner| match scanner.fragment() {
+        Fragment::Start(start) if args.enumerate_keys => Ok(dump.key(&start.key.bytes)?),
+        _ => partition(scanner, &mut dump).await,
+    };
+    let dumped = source.look_up(disk, each).await;
+    if style == Style::Pretty && dumped.is_ok() {
+        dump.end_all()?;
+    }
+    let finished = dump.finish();
+    dumped?;
+    Ok(finished?)
 }
 
-/// One SSTable to dump.
-struct One<'a> {
-    args: &'a DumpArgs,
-    folder: &'a Folder,
-    sstable: &'a SSTable,
+async fn statements<W: Write>(
+    disk: &Disk,
+    source: &Source<'_>,
     times: Times,
-}
-
-impl One<'_> {
-    async fn dump<W: Write>(
-        &self,
-        disk: &Disk,
-        schema: Option<Arc<TableSchema>>,
-        out: &mut W,
-    ) -> Result<()> {
-        let mut scanner = self.sstable.scan(disk, ScanOptions::default()).await?;
-        let wanted = Wanted::of(self.args);
-        if self.args.format == DumpFormat::Cql {
-            let schema = schema.unwrap_or_else(|| {
-                Arc::new(schema_source::neutral(self.sstable.statistics(), &self.folder.table))
-            });
-            return self.statements(&mut scanner, &wanted, &schema, out).await;
-        }
-        let style = match self.args.format {
-            DumpFormat::JsonLines if !self.args.enumerate_keys => Style::Lines,
-            _ => Style::Pretty,
-        };
-        let kind = if self.folder.table.index.is_some() { "INDEX" } else { "REGULAR" };
-        let json = JsonWriter::new(out, style);
-        let mut dump = JsonDump::new(json, self.sstable.layout(), self.times, kind);
-        if style == Style::Pretty {
-            dump.start_all();
-        }
-        let dumped = match wanted.only.is_empty() {
-            true => self.json(&mut scanner, &wanted, &mut dump).await,
-            false => self.json_of_keys(disk, &wanted, &mut dump).await,
-        };
-        if style == Style::Pretty && dumped.is_ok() {
-            dump.end_all()?;
-        }
-        let finished = dump.finish();
-        dumped?;
-        Ok(finished?)
-    }
-
-    async fn json<W: Write>(
-        &self,
-        scanner: &mut SSTableScanner,
-        wanted: &Wanted,
-        dump: &mut JsonDump<'_, W>,
-    ) -> Result<()> {
-        let key_type = &self.sstable.layout().key_type;
-        while scanner.advance().await? {
-            let Fragment::Start(start) = scanner.fragment() else { continue };
-            let is_wanted =
-                wanted.is_everything() || wanted.has(&to_string(key_type, &start.key.bytes));
-            if !is_wanted {
-                continue;
-            }
-            if self.args.enumerate_keys {
-                dump.key(&start.key.bytes)?;
-                continue;
-            }
-            partition(scanner, dump).await?;
-        }
-        Ok(())
-    }
-
-    /// Looks the partitions up in the index, so that other partitions are not read.
-    async fn json_of_keys<W: Write>(
-        &self,
-        disk: &Disk,
-        wanted: &Wanted,
-        dump: &mut JsonDump<'_, W>,
-    ) -> Result<()> {
-        let key_type = &self.sstable.layout().key_type;
-        let index = IndexWalk::open(disk, self.sstable, AccessMode::Auto).await?;
-        let sources = index.sources();
-        let mut keys = index.keys(&sources);
-        while let Some(entry) = keys.next().await? {
-            if !wanted.has(&to_string(key_type, entry.key)) {
-                continue;
-            }
-            let position = entry.data_position;
-            let options = ScanOptions::default();
-            let mut scanner = self.sstable.partition_at(disk, position, options).await?;
-            if scanner.advance().await? {
-                partition(&mut scanner, dump).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn statements<W: Write>(
-        &self,
-        scanner: &mut SSTableScanner,
-        wanted: &Wanted,
-        schema: &TableSchema,
-        out: &mut W,
-    ) -> Result<()> {
-        let layout = self.sstable.layout().clone();
-        let mut dump = CqlDump::new(out, &layout, schema, self.times.now)?;
-        dump.head(self.sstable.descriptor())?;
-        let mut is_wanted = false;
-        while scanner.advance().await? {
+    out: &mut W,
+) -> Result<()> {
+    let schema = source.schema_or_neutral();
+    let mut dump = CqlDump::new(out, source.sstable.layout(), &schema, times.now)?;
+    dump.head(source.sstable.descriptor())?;
+    let each = async |scanner: &mut SSTableScanner| -> Result<()> {
+        loop {
             let fragment = scanner.fragment();
-            if let Fragment::Start(start) = fragment {
-                is_wanted = wanted.has(&to_string(&layout.key_type, &start.key.bytes));
-            }
-            if is_wanted {
-                dump.fragment(fragment)?;
+            dump.fragment(fragment)?;
+            if matches!(fragment, Fragment::End) || !scanner.advance().await? {
+                return Ok(());
             }
         }
-        Ok(())
-    }
+    };
+    source.scan(disk, each).await
 }
 
 /// Prints the partition at whose start the scanner is, and moves to its end.
@@ -272,27 +186,4 @@ async fn partition<W: Write>(
         scanner.advance().await?;
     }
     Ok(dump.end_partition()?)
-}
-
-/// The selected partitions.
-struct Wanted {
-    only: BTreeSet<String>,
-    not: BTreeSet<String>,
-}
-
-impl Wanted {
-    fn of(args: &DumpArgs) -> Wanted {
-        Wanted {
-            only: args.key.iter().cloned().collect(),
-            not: args.exclude_key.iter().cloned().collect(),
-        }
-    }
-
-    fn is_everything(&self) -> bool {
-        self.only.is_empty() && self.not.is_empty()
-    }
-
-    fn has(&self, key: &str) -> bool {
-        (self.only.is_empty() || self.only.contains(key)) && !self.not.contains(key)
-    }
 }

@@ -16,7 +16,7 @@ impl Node {
             false => format!("{}:{}", to.host, to.port),
         };
         let cannot = |error: halcyon_client::Error| {
-            let why = crate::failure::Failure::from(error);
+            let why = halcyon_tools::Error::from(error);
             Failure::Unreachable(format!("Failed to connect to '{}:{}' - {why}", to.host, to.port))
         };
         Ok(Node(Connection::open(&address, &credentials).await.map_err(cannot)?))

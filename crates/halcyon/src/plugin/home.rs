@@ -49,7 +49,7 @@ pub(super) async fn options(disk: &Disk, home: &Path, conf: Option<&Path>) -> Re
             "neither {SERVER} nor {}: is there another --cassandra-conf?",
             OF_JVMS.join(" nor ")
         );
-        return Err(Failure::unreadable(&conf, what));
+        return Err(Failure::of_file(&conf, what));
     }
     Ok(Options { edited, others })
 }
@@ -68,7 +68,7 @@ pub(super) async fn check_release(disk: &Disk, home: &Path) -> Result<()> {
     releases.sort_unstable();
     releases.dedup();
     match releases.as_slice() {
-        [] => Err(Failure::unreadable(
+        [] => Err(Failure::of_file(
             home,
             "no apache-cassandra-RELEASE.jar here or in lib/: this is not a Cassandra's home",
         )),
@@ -79,7 +79,7 @@ pub(super) async fn check_release(disk: &Disk, home: &Path) -> Result<()> {
                 "jars of several releases ({}): remove those of the old ones",
                 several.join(", ")
             );
-            Err(Failure::unreadable(home, what))
+            Err(Failure::of_file(home, what))
         }
     }
 }
@@ -106,7 +106,7 @@ pub(crate) fn refusal(found: &str) -> String {
 
 async fn list(disk: &Disk, directory: &Path, hint: &str) -> Result<Vec<String>> {
     let entries = disk.list(directory).await.map_err(|error| match error.is_not_found() {
-        true => Failure::unreadable(directory, format!("no such directory; {hint}")),
+        true => Failure::of_file(directory, format!("no such directory; {hint}")),
         false => error.into(),
     })?;
     Ok(entries.into_iter().map(|entry| entry.name).collect())
@@ -120,7 +120,7 @@ async fn read(disk: &Disk, path: PathBuf) -> Result<Option<OptionsFile>> {
     };
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(OptionsFile { path, text })),
-        Err(_) => Err(Failure::unreadable(&path, "not UTF-8")),
+        Err(_) => Err(Failure::of_file(&path, "not UTF-8")),
     }
 }
 

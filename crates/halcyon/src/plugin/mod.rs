@@ -93,7 +93,7 @@ async fn change(disk: &Disk, node: &NodeArgs, new: impl Fn(&Lines<'_>) -> String
             let what = format!(
                 "`{line}` was written by hand; remove it first, for this command changes its own lines only"
             );
-            return Err(Failure::Usage(format!("{}: {what}", file.path.display())));
+            return Err(Failure::usage(format!("{}: {what}", file.path.display())));
         }
     }
     let changed = found.edited.into_iter().map(|file| {
@@ -163,24 +163,23 @@ fn agree(yes: bool) -> Result<()> {
 
 fn own_program() -> Result<PathBuf> {
     std::env::current_exe()
-        .map_err(|error| Failure::Unreadable(format!("this program's own path: {error}")))
+        .map_err(|error| Failure::unreadable(format!("this program's own path: {error}")))
 }
 
 /// The jar that was named, else the one beside this program.
 pub(crate) async fn find_jar(disk: &Disk, named: Option<&Path>) -> Result<PathBuf> {
     let jar = match named {
-        Some(jar) => std::path::absolute(jar).map_err(|error| Failure::unreadable(jar, error))?,
+        Some(jar) => std::path::absolute(jar).map_err(|error| Failure::of_file(jar, error))?,
         None => own_program()?.with_file_name(JAR),
     };
     let head = disk.read(&jar, LARGEST_JAR).await.map_err(|error| match error.is_not_found() {
-        true => Failure::unreadable(
-            &jar,
-            "no such file; --jar names the jar that `cargo x plugin` built",
-        ),
+        true => {
+            Failure::of_file(&jar, "no such file; --jar names the jar that `cargo x plugin` built")
+        }
         false => error.into(),
     })?;
     if !head.starts_with(ZIP) {
-        return Err(Failure::unreadable(&jar, "not a jar"));
+        return Err(Failure::of_file(&jar, "not a jar"));
     }
     Ok(jar)
 }
@@ -193,7 +192,7 @@ async fn jvm_options(disk: &Disk, jar: Option<&Path>, console: Console) -> Resul
         match path.to_str() {
             Some(text) if !text.contains(char::is_whitespace) => {}
             _ => {
-                return Err(Failure::unreadable(
+                return Err(Failure::of_file(
                     path,
                     "its path has a blank, or is not UTF-8: Cassandra's start script cannot pass it on",
                 ));

@@ -20,34 +20,42 @@ use halcyon_io::{DirEntry, Disk};
 use halcyon_sstable::format::listing::{ListedSSTable, UnreadableName, group};
 use halcyon_sstable::{Component, Descriptor};
 
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
+use crate::notices::Notices;
 
 /// The SSTables of one folder.
 #[derive(Debug, Clone)]
-pub(crate) struct Folder {
-    pub(crate) directory: PathBuf,
-    pub(crate) table: TableName,
-    pub(crate) sstables: Vec<ListedSSTable>,
+pub struct Folder {
+    pub directory: PathBuf,
+    pub table: TableName,
+    pub sstables: Vec<ListedSSTable>,
     /// If files were named: the live SSTables of the folder that were not.
-    pub(crate) elsewhere: Vec<ListedSSTable>,
+    pub elsewhere: Vec<ListedSSTable>,
     /// SSTables that were named, but are not live according to a transaction log.
-    pub(crate) not_live: Vec<Descriptor>,
+    pub not_live: Vec<Descriptor>,
     /// The files that were left out, with reasons.
-    pub(crate) left_out: Vec<String>,
+    pub left_out: Vec<String>,
     /// Those of the folder that are SSTables by names that cannot be read, whether files were named or not.
-    pub(crate) unreadable: Vec<String>,
+    pub unreadable: Vec<String>,
+}
+
+impl Folder {
+    /// Warns of the files that were left out.
+    pub fn warn_of_left_out(&self, notices: &dyn Notices) {
+        self.left_out.iter().for_each(|why| notices.warn(format_args!("{why}")));
+    }
 }
 
 /// The table that a folder's path names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct TableName {
-    pub(crate) keyspace: Option<String>,
+pub struct TableName {
+    pub keyspace: Option<String>,
     /// Without the name of the index, if the folder belongs to an index.
-    pub(crate) table: Option<String>,
-    pub(crate) index: Option<String>,
-    pub(crate) id: Option<[u8; 16]>,
+    pub table: Option<String>,
+    pub index: Option<String>,
+    pub id: Option<[u8; 16]>,
     /// The directory of the keyspaces.
-    pub(crate) data_directory: Option<PathBuf>,
+    pub data_directory: Option<PathBuf>,
 }
 
 impl std::fmt::Display for TableName {
@@ -64,7 +72,7 @@ impl std::fmt::Display for TableName {
 
 impl TableName {
     /// Parses the path of a folder with SSTables.
-    pub(crate) fn of_folder(directory: &Path) -> TableName {
+    pub fn of_folder(directory: &Path) -> TableName {
         let mut found = TableName::default();
         let mut at = directory;
         let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned());
@@ -97,13 +105,13 @@ fn split_table_folder(name: &str) -> Option<(String, [u8; 16])> {
 }
 
 /// Finds the SSTables that the paths name; it is an error if there are none.
-pub(crate) async fn find(disk: &Disk, paths: &[PathBuf]) -> Result<Vec<Folder>> {
+pub async fn find(disk: &Disk, paths: &[PathBuf]) -> Result<Vec<Folder>> {
     let mut folders: BTreeMap<PathBuf, Folder> = BTreeMap::new();
     for path in paths {
         let path = &absolute(path)?;
         let stat = disk.stat(path).await.map_err(|e| match e.is_not_found() {
-            true => Failure::unreadable(path, "no such file or directory"),
-            false => Failure::from(e),
+            true => Error::unreadable(path, "no such file or directory"),
+            false => Error::from(e),
         })?;
         if stat.is_dir {
             let found = in_directory(disk, path).await?;
@@ -122,7 +130,7 @@ pub(crate) async fn find(disk: &Disk, paths: &[PathBuf]) -> Result<Vec<Folder>> 
 
 /// Makes a path absolute: the names of keyspace and table are in its parents, even for `.`.
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|e| Failure::unreadable(path, e))
+    std::path::absolute(path).map_err(|e| Error::unreadable(path, e))
 }
 
 fn add(folders: &mut BTreeMap<PathBuf, Folder>, folder: Folder) {
@@ -144,8 +152,8 @@ fn add(folders: &mut BTreeMap<PathBuf, Folder>, folder: Folder) {
     }
 }
 
-fn nothing_in(path: &Path) -> Failure {
-    Failure::unreadable(
+fn nothing_in(path: &Path) -> Error {
+    Error::unreadable(
         path,
         "no SSTable in this folder. Give a Data.db file, a table's folder (…/keyspace/table-<id>), a \
          keyspace's folder or a data directory; name snapshots and backups themselves",
@@ -154,13 +162,13 @@ fn nothing_in(path: &Path) -> Failure {
 
 async fn of_file(disk: &Disk, path: &Path) -> Result<Folder> {
     let (descriptor, _) = Descriptor::of_path(path)
-        .map_err(|what| Failure::Usage(format!("{}: {what}", path.display())))?;
+        .map_err(|what| Error::Usage(format!("{}: {what}", path.display())))?;
     let directory = descriptor.directory.clone();
     let entries = disk.list(&directory).await?;
     let is_named = |s: &ListedSSTable| s.descriptor == descriptor;
     let listed = group(&directory, names(&entries)).sstables.into_iter().find(is_named);
     let listed =
-        listed.ok_or_else(|| Failure::unreadable(path, "no component of this SSTable is there"))?;
+        listed.ok_or_else(|| Error::unreadable(path, "no component of this SSTable is there"))?;
     let mut folder = live(disk, &directory, &entries).await?;
     folder.left_out.clear();
     if listed.has(Component::Data) && !folder.sstables.iter().any(is_named) {
@@ -208,7 +216,7 @@ fn is_entered(name: &str) -> bool {
 async fn live(disk: &Disk, directory: &Path, entries: &[DirEntry]) -> Result<Folder> {
     let dead = txn_log::dead_in_directory(disk, directory)
         .await
-        .map_err(|e| Failure::Unreadable(e.to_string()))?;
+        .map_err(|e| Error::Unreadable(e.to_string()))?;
     let mut folder = Folder {
         directory: directory.to_path_buf(),
         table: TableName::of_folder(directory),

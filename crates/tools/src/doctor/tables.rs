@@ -12,10 +12,10 @@ use halcyon_sstable::format::statistics::histogram::EstimatedHistogram;
 use halcyon_sstable::{Component, OpenOptions, SSTable};
 
 use super::facts::{Facts, Quantiles, Table};
-use crate::console::Console;
-use crate::failure::Result;
+use crate::error::Result;
+use crate::notices::Notices;
 use crate::paths::{self, Folder};
-use crate::schema_source::{self, SchemaArgs};
+use crate::schema_source::{self, SchemaSource};
 
 /// Bytes of Filter.db before its bits.
 const FILTER_HEADER: u64 = 8;
@@ -26,14 +26,14 @@ pub(super) async fn examine(
     disk: &Disk,
     root: &Path,
     facts: &mut Facts,
-    console: Console,
+    notices: &dyn Notices,
 ) -> Result<Option<PathBuf>> {
     let data = root.join("data");
     let below = if disk.exists(&data).await? { data } else { root.to_owned() };
     let folders = paths::find(disk, &[below]).await?;
     for folder in folders.iter().filter(|folder| is_examined(folder)) {
-        folder.left_out.iter().for_each(|why| console.warn(why));
-        let table = of_folder(disk, folder, &mut facts.unreadable, console).await?;
+        folder.warn_of_left_out(notices);
+        let table = of_folder(disk, folder, &mut facts.unreadable, notices).await?;
         facts.tables.push(table);
     }
     let any = folders.iter().find_map(|folder| folder.sstables.first());
@@ -50,10 +50,10 @@ async fn of_folder(
     disk: &Disk,
     folder: &Folder,
     unreadable: &mut Vec<(String, String)>,
-    console: Console,
+    notices: &dyn Notices,
 ) -> Result<Table> {
-    let nothing_said = SchemaArgs { schema: None, table: None };
-    let schema = schema_source::of_folder(disk, &nothing_said, folder, console).await?;
+    let nothing_said = SchemaSource::default();
+    let schema = schema_source::of_folder(disk, &nothing_said, folder, notices).await?;
     let options = schema.map(|schema| schema.options.clone()).unwrap_or_default();
     let gc_grace = options.gc_grace_seconds();
     let now = u32::try_from(disk.clock().unix_seconds()).unwrap_or(u32::MAX);

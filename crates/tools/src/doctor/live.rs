@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use halcyon_client::{Cause, Connection, Credentials, Error, Row, Rows};
+use halcyon_client::{Cause, Connection, Credentials, Row, Rows};
 use halcyon_model::options::{MapOption, TableOptions};
 
 use super::facts::{Cache, Facts, Quantiles, Server, Table};
-use crate::failure::Result;
+use crate::error::Result;
 
 pub(super) async fn examine(
     host: &str,
@@ -47,7 +47,7 @@ pub(super) async fn examine(
 async fn rows(session: &mut Connection, statement: &str) -> Result<Option<Rows>> {
     match session.query(statement, &[]).await {
         Ok(rows) => Ok(Some(rows)),
-        Err(Error { cause: Cause::Refused { .. }, .. }) => Ok(None),
+        Err(error) if matches!(error.cause, Cause::Refused { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

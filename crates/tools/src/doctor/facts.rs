@@ -19,93 +19,93 @@ use halcyon_model::options::TableOptions;
 use halcyon_model::types::quote_identifier_if_needed;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Facts {
-    pub(super) machine: Option<Machine>,
-    pub(super) tables: Vec<Table>,
-    pub(super) live: Option<Server>,
+pub struct Facts {
+    pub machine: Option<Machine>,
+    pub tables: Vec<Table>,
+    pub live: Option<Server>,
     /// Files that could not be read, with errors.
-    pub(super) unreadable: Vec<(String, String)>,
+    pub unreadable: Vec<(String, String)>,
 }
 
 /// The machine, as far as it matters for a directory.
 #[derive(Debug, Clone)]
-pub(super) struct Machine {
-    pub(super) directory: PathBuf,
-    pub(super) kernel: KernelVersion,
-    pub(super) device: Option<BlockDevice>,
-    pub(super) file_system: Option<FileSystem>,
+pub struct Machine {
+    pub directory: PathBuf,
+    pub kernel: KernelVersion,
+    pub device: Option<BlockDevice>,
+    pub file_system: Option<FileSystem>,
     /// The alignment of direct I/O on its files; `None` if the kernel does not report it.
-    pub(super) alignment: Option<Alignment>,
+    pub alignment: Option<Alignment>,
 }
 
 /// A running server.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Server {
-    pub(super) address: String,
-    pub(super) is_halcyon: bool,
-    pub(super) release: String,
-    pub(super) settings: BTreeMap<String, String>,
-    pub(super) caches: Vec<Cache>,
+pub struct Server {
+    pub address: String,
+    pub is_halcyon: bool,
+    pub release: String,
+    pub settings: BTreeMap<String, String>,
+    pub caches: Vec<Cache>,
     /// Halcyon's access modes by purpose.
-    pub(super) io_modes: BTreeMap<String, String>,
+    pub io_modes: BTreeMap<String, String>,
     /// Tables of `system_views` that this server does not have.
-    pub(super) missing: Vec<String>,
+    pub missing: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Cache {
-    pub(super) name: String,
-    pub(super) capacity: u64,
-    pub(super) size: u64,
-    pub(super) requests: u64,
-    pub(super) hits: u64,
+pub struct Cache {
+    pub name: String,
+    pub capacity: u64,
+    pub size: u64,
+    pub requests: u64,
+    pub hits: u64,
 }
 
 /// All chunks of one length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Chunks {
-    pub(super) sstables: u64,
-    pub(super) count: u64,
+pub struct Chunks {
+    pub sstables: u64,
+    pub count: u64,
     /// Their stored bytes.
-    pub(super) stored: u64,
+    pub stored: u64,
 }
 
 /// Quantiles of a histogram, in its own unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Quantiles {
-    pub(super) count: u64,
-    pub(super) p50: f64,
-    pub(super) p99: f64,
-    pub(super) max: f64,
+pub struct Quantiles {
+    pub count: u64,
+    pub p50: f64,
+    pub p99: f64,
+    pub max: f64,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Table {
-    pub(super) keyspace: String,
-    pub(super) name: String,
+pub struct Table {
+    pub keyspace: String,
+    pub name: String,
     /// The folder of its SSTables; `None` if only a server knows the table.
-    pub(super) folder: Option<PathBuf>,
-    pub(super) options: TableOptions,
-    pub(super) sstables: u64,
-    pub(super) file_bytes: u64,
-    pub(super) data_bytes: u64,
-    pub(super) rows: u64,
+    pub folder: Option<PathBuf>,
+    pub options: TableOptions,
+    pub sstables: u64,
+    pub file_bytes: u64,
+    pub data_bytes: u64,
+    pub rows: u64,
     /// By chunk length; uncompressed SSTables have length 0.
-    pub(super) chunks: BTreeMap<u32, Chunks>,
+    pub chunks: BTreeMap<u32, Chunks>,
     /// Keys of all SSTables, and distinct keys.
-    pub(super) key_entries: u64,
-    pub(super) keys: u64,
+    pub key_entries: u64,
+    pub keys: u64,
     /// Bits of all Bloom filters, keys in SSTables without one, and `bloom_filter_fp_chance`.
-    pub(super) filter_bits: u64,
-    pub(super) keys_without_filter: u64,
-    pub(super) fp_chance_asked: Option<f64>,
-    pub(super) partition_bytes: Quantiles,
+    pub filter_bits: u64,
+    pub keys_without_filter: u64,
+    pub fp_chance_asked: Option<f64>,
+    pub partition_bytes: Quantiles,
     /// Cells, and deletions past gc_grace.
-    pub(super) cells: f64,
-    pub(super) droppable: f64,
-    pub(super) rows_per_read: Option<Quantiles>,
-    pub(super) tombstones_per_read: Option<Quantiles>,
-    pub(super) reads: u64,
+    pub cells: f64,
+    pub droppable: f64,
+    pub rows_per_read: Option<Quantiles>,
+    pub tombstones_per_read: Option<Quantiles>,
+    pub reads: u64,
 }
 
 /// A smaller table fits into any cache, so its settings do not matter.
@@ -115,34 +115,34 @@ pub(super) const BLOCK: u64 = 4096;
 
 impl Table {
     /// The name in CQL.
-    pub(super) fn cql_name(&self) -> String {
+    pub fn cql_name(&self) -> String {
         let quoted = quote_identifier_if_needed;
         format!("{}.{}", quoted(&self.keyspace), quoted(&self.name))
     }
 
-    pub(super) fn is_small(&self) -> bool {
+    pub fn is_small(&self) -> bool {
         self.data_bytes < SMALL
     }
 
     /// Uncompressed bytes of a row.
-    pub(super) fn row_bytes(&self) -> Option<f64> {
+    pub fn row_bytes(&self) -> Option<f64> {
         (self.rows > 0).then(|| self.data_bytes as f64 / self.rows as f64)
     }
 
     /// The average number of SSTables that have a key, by the cardinality sketches.
-    pub(super) fn sstables_of_a_read(&self) -> f64 {
+    pub fn sstables_of_a_read(&self) -> f64 {
         (self.key_entries as f64 / self.keys.max(1) as f64).max(1.0)
     }
 
     /// The chunk length of most of the data, and the average stored length of such a chunk.
-    pub(super) fn chunk(&self) -> Option<(u32, f64)> {
+    pub fn chunk(&self) -> Option<(u32, f64)> {
         let compressed = self.chunks.iter().filter(|(length, _)| **length > 0);
         let (length, chunks) = compressed.max_by_key(|(_, chunks)| chunks.stored)?;
         Some((*length, chunks.stored as f64 / chunks.count.max(1) as f64))
     }
 
     /// Device bytes of one row from one SSTable.
-    pub(super) fn device_bytes_of_a_chunk(&self) -> f64 {
+    pub fn device_bytes_of_a_chunk(&self) -> f64 {
         match self.chunk() {
             Some((_, stored)) => stored + BLOCK as f64,
             None => self.row_bytes().unwrap_or(0.0) + BLOCK as f64,
@@ -150,23 +150,23 @@ impl Table {
     }
 
     /// The ratio of stored to uncompressed bytes.
-    pub(super) fn ratio(&self) -> f64 {
+    pub fn ratio(&self) -> f64 {
         self.file_bytes as f64 / self.data_bytes.max(1) as f64
     }
 
     /// Its SSTables are of one span of time each, and should stay so.
-    pub(super) fn has_windows(&self) -> bool {
+    pub fn has_windows(&self) -> bool {
         self.compaction_class() == "TimeWindowCompactionStrategy"
     }
 
-    pub(super) fn compaction_class(&self) -> &'static str {
+    pub fn compaction_class(&self) -> &'static str {
         self.options.compaction().class()
     }
 }
 
 impl Facts {
     /// The command that rewrites a table: of time windows one SSTable after the other, because all at once would become one window.
-    pub(super) fn rewrite(&self, table: &Table) -> String {
+    pub fn rewrite(&self, table: &Table) -> String {
         let Table { keyspace, name, folder, .. } = table;
         let folder = folder.as_ref().map(|folder| folder.display().to_string());
         let folder = folder.unwrap_or_else(|| format!("DATA_DIR/{keyspace}/{name}-*"));
@@ -189,7 +189,7 @@ impl Facts {
     }
 
     /// The largest table.
-    pub(super) fn largest(&self) -> Option<&Table> {
+    pub fn largest(&self) -> Option<&Table> {
         self.tables.iter().max_by_key(|table| table.file_bytes)
     }
 }

@@ -1,39 +1,48 @@
 //! The bytes of the uncompressed Data.db by fragment: partition starts, rows, markers, ends.
 
-use std::io::Write;
-
 use halcyon_io::Disk;
 use halcyon_model::DeletionTime;
+use halcyon_model::bytes::Note;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::value::to_cql_literal;
-use halcyon_sstable::{SSTable, ScanOptions};
+use halcyon_sstable::format::listing::ListedSSTable;
+use halcyon_sstable::{Component, OpenOptions, SSTable, ScanOptions};
 use halcyon_stream::{Column, Fragment, FragmentStream, Layout, Row};
 
-use super::bytes::print_run;
-use super::text::key_text;
-use crate::failure::Result;
+use super::component_bytes::{ComponentBytes, MAX_SHOWN, too_large};
+use super::key_text;
+use crate::error::Result;
 
-pub(super) async fn print(out: &mut impl Write, disk: &Disk, sstable: &SSTable) -> Result<()> {
-    let data = sstable.read_data(disk).await?;
-    writeln!(
-        out,
-        "\nData.db  {} bytes uncompressed, {} as stored",
-        data.len(),
-        sstable.file_length()
-    )?;
+pub(super) async fn describe(disk: &Disk, listed: &ListedSSTable) -> Result<ComponentBytes> {
+    let sstable = SSTable::open_listed(disk, listed, OpenOptions::default()).await?;
+    if sstable.data_length() > MAX_SHOWN {
+        return Err(too_large(listed, Component::Data));
+    }
+    let bytes = sstable.read_data(disk).await?;
+    let mut notes = Vec::new();
+    let error = note_fragments(disk, &sstable, bytes.len() as u64, &mut notes).await.err();
+    let stored = Some(sstable.file_length());
+    Ok(ComponentBytes { component: Component::Data, bytes, stored, notes, error })
+}
+
+/// A fragment ends where the next one starts.
+async fn note_fragments(
+    disk: &Disk,
+    sstable: &SSTable,
+    length: u64,
+    notes: &mut Vec<Note>,
+) -> Result<()> {
     let mut scanner = sstable.scan(disk, ScanOptions::default()).await?;
     let layout = sstable.layout().clone();
     let mut waiting: Option<(u64, String)> = None;
     while scanner.advance().await? {
-        let start = scanner.fragment_position();
-        if let Some((from, meaning)) = waiting.take() {
-            print_run(out, &data, from, start, &meaning)?;
+        let end = scanner.fragment_position();
+        if let Some((start, meaning)) = waiting.take() {
+            notes.push(Note { start, end, meaning });
         }
-        waiting = Some((start, meaning(scanner.fragment(), &layout)));
+        waiting = Some((end, meaning(scanner.fragment(), &layout)));
     }
-    if let Some((from, meaning)) = waiting {
-        print_run(out, &data, from, data.len() as u64, &meaning)?;
-    }
+    notes.extend(waiting.map(|(start, meaning)| Note { start, end: length, meaning }));
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use halcyon_schema::system_tables;
 use halcyon_sstable::{OpenOptions, SSTable, ScanOptions};
 use halcyon_stream::{Fragment, FragmentStream, Layout, Marker, Merge, Row};
 
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::paths;
 
 /// The schema of a table or view; `None` if the data directory has no schema, or its schema lacks the table.
@@ -39,7 +39,7 @@ pub(super) async fn read(
         rows.insert(of.to_owned(), source.rows(of).await?);
     }
     rows::table(&rows, keyspace, table).map_err(|e| {
-        Failure::Problem(format!(
+        Error::Problem(format!(
             "{}: {e}; give the schema with --schema",
             source.directory.display()
         ))
@@ -67,7 +67,7 @@ impl SystemSchema<'_> {
             let folders = match paths::find(self.disk, &[directory]).await {
                 Ok(folders) => folders,
                 // The table was never flushed.
-                Err(Failure::Unreadable(_)) => continue,
+                Err(Error::Unreadable(_)) => continue,
                 Err(other) => return Err(other),
             };
             for listed in folders.iter().flat_map(|folder| &folder.sstables) {
@@ -79,7 +79,7 @@ impl SystemSchema<'_> {
             return Ok(Vec::new());
         }
         let layout = Layout::union(sstables.iter().map(SSTable::layout))
-            .map_err(|e| Failure::Problem(format!("{}: {e}", self.directory.display())))?;
+            .map_err(|e| Error::Problem(format!("{}: {e}", self.directory.display())))?;
         let mut scanners = Vec::new();
         for sstable in &sstables {
             // The files are small, and `Standard` needs no probing.
@@ -114,7 +114,7 @@ async fn collect<S>(
 ) -> Result<Vec<SchemaRow>>
 where
     S: FragmentStream,
-    Failure: From<S::Error>,
+    Error: From<S::Error>,
 {
     let mut rows = Vec::new();
     let mut is_ours = false;

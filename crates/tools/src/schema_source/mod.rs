@@ -13,7 +13,6 @@ mod system_tables;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::Args;
 use halcyon_io::Disk;
 use halcyon_model::options::TableOptions;
 use halcyon_model::schema::{ColumnDef, TableSchema};
@@ -22,26 +21,23 @@ use halcyon_schema::Schema;
 use halcyon_sstable::format::statistics::Statistics;
 use halcyon_sstable::format::statistics::header::HeaderColumn;
 
-use crate::console::Console;
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
+use crate::notices::Notices;
 use crate::paths::{Folder, TableName};
 
 /// Far larger than any real schema.
 const MAX_SCHEMA_FILE: u64 = 64 << 20;
 
-#[derive(Debug, Args)]
-pub(crate) struct SchemaArgs {
-    /// CREATE statements of the table, as DESCRIBE or a snapshot's schema.cql has them [default: the system_schema
-    /// tables of the data directory that PATH is in, if they have a table with the folder's id; else the schema.cql
-    /// of a snapshot]
-    #[arg(long, value_name = "FILE.cql")]
-    pub(crate) schema: Option<PathBuf>,
-    /// The table of the schema, if the folder's name does not tell
-    #[arg(long, value_name = "[KEYSPACE.]TABLE")]
-    pub(crate) table: Option<String>,
+/// What is said about the source.
+#[derive(Debug, Default)]
+pub struct SchemaSource {
+    /// CREATE statements.
+    pub file: Option<PathBuf>,
+    /// `[KEYSPACE.]TABLE`, if the folder's name does not tell.
+    pub table: Option<String>,
 }
 
-impl SchemaArgs {
+impl SchemaSource {
     /// The table that the folder's path or `--table` names.
     fn wanted(&self, folder: &TableName) -> TableName {
         let Some(given) = &self.table else { return folder.clone() };
@@ -59,26 +55,26 @@ impl SchemaArgs {
 }
 
 /// The schema of the table in a folder; `None` if nothing but its SSTables' headers tells it.
-pub(crate) async fn of_folder(
+pub async fn of_folder(
     disk: &Disk,
-    args: &SchemaArgs,
+    source: &SchemaSource,
     folder: &Folder,
-    console: Console,
+    notices: &dyn Notices,
 ) -> Result<Option<Arc<TableSchema>>> {
     if folder.table.index.is_some() {
         // No schema contains the tables of indexes.
         return Ok(None);
     }
-    let wanted = args.wanted(&folder.table);
-    if let Some(path) = &args.schema {
-        return from_file(disk, path, &wanted, console).await.map(Some);
+    let wanted = source.wanted(&folder.table);
+    if let Some(path) = &source.file {
+        return from_file(disk, path, &wanted, notices).await.map(Some);
     }
-    let known = match from_system_schema(disk, &wanted, console).await? {
+    let known = match from_system_schema(disk, &wanted, notices).await? {
         Some(schema) => Some(schema),
-        None => from_snapshot(disk, &folder.directory, &wanted, console).await?,
+        None => from_snapshot(disk, &folder.directory, &wanted, notices).await?,
     };
     if known.is_none() {
-        console.detail(format_args!(
+        notices.detail(format_args!(
             "{}: no schema of this table, and no --schema: key columns get neutral names",
             folder.directory.display()
         ));
@@ -89,7 +85,7 @@ pub(crate) async fn of_folder(
 async fn from_system_schema(
     disk: &Disk,
     wanted: &TableName,
-    console: Console,
+    notices: &dyn Notices,
 ) -> Result<Option<Arc<TableSchema>>> {
     let TableName {
         keyspace: Some(keyspace), table: Some(table), data_directory: Some(data), ..
@@ -100,17 +96,17 @@ async fn from_system_schema(
     let source = format!("the system_schema tables in {}", data.display());
     match system_tables::read(disk, data, keyspace, table).await? {
         Some(schema) if has_id(&schema, wanted) => {
-            console.detail(format_args!("schema of {wanted}: from {source}"));
+            notices.detail(format_args!("schema of {wanted}: from {source}"));
             Ok(Some(Arc::new(schema)))
         }
         Some(_) => {
-            console.detail(format_args!(
+            notices.detail(format_args!(
                 "{wanted}: {source} have another table of this name, created after this one was dropped"
             ));
             Ok(None)
         }
         None => {
-            console.detail(format_args!("{wanted}: not in {source}"));
+            notices.detail(format_args!("{wanted}: not in {source}"));
             Ok(None)
         }
     }
@@ -126,23 +122,23 @@ async fn from_snapshot(
     disk: &Disk,
     directory: &Path,
     wanted: &TableName,
-    console: Console,
+    notices: &dyn Notices,
 ) -> Result<Option<Arc<TableSchema>>> {
     let path = directory.join("schema.cql");
     if !disk.exists(&path).await? {
         return Ok(None);
     }
-    match from_file(disk, &path, wanted, console).await {
+    match from_file(disk, &path, wanted, notices).await {
         Ok(schema) if has_id(&schema, wanted) => {
-            console.detail(format_args!("schema of {wanted}: from {}", path.display()));
+            notices.detail(format_args!("schema of {wanted}: from {}", path.display()));
             Ok(Some(schema))
         }
         Ok(_) => {
-            console.warn(format_args!("{}: not used, it is of another table", path.display()));
+            notices.warn(format_args!("{}: not used, it is of another table", path.display()));
             Ok(None)
         }
         Err(failure) => {
-            console.warn(format_args!("not used: {failure}"));
+            notices.warn(format_args!("not used: {failure}"));
             Ok(None)
         }
     }
@@ -152,18 +148,18 @@ async fn from_file(
     disk: &Disk,
     path: &Path,
     table: &TableName,
-    console: Console,
+    notices: &dyn Notices,
 ) -> Result<Arc<TableSchema>> {
     let bytes = disk.read(path, MAX_SCHEMA_FILE).await?;
     let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("{}: not UTF-8 text", path.display())))?;
+        .map_err(|_| Error::usage(format!("{}: not UTF-8 text", path.display())))?;
     let keyspace = table.keyspace.as_deref().unwrap_or("keyspace");
     let schema = Schema::parse(&text, keyspace)
-        .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+        .map_err(|e| Error::usage(format!("{}: {e}", path.display())))?;
     for note in &schema.notes {
-        console.detail(format_args!("{}: {note}", path.display()));
+        notices.detail(format_args!("{}: {note}", path.display()));
     }
-    choose(&schema, table).map_err(|what| Failure::usage(format!("{}: {what}", path.display())))
+    choose(&schema, table).map_err(|what| Error::usage(format!("{}: {what}", path.display())))
 }
 
 /// The table of the schema that the folder's path names; if the path names none, the only table of the script.
@@ -196,7 +192,7 @@ fn choose(schema: &Schema, wanted: &TableName) -> std::result::Result<Arc<TableS
 }
 
 /// A schema from an SSTable's header, with the names that Cassandra's offline tools use.
-pub(crate) fn neutral(statistics: &Statistics, table: &TableName) -> TableSchema {
+pub fn neutral(statistics: &Statistics, table: &TableName) -> TableSchema {
     let header = &statistics.header;
     let numbered = |name: &str, i: usize| match i {
         0 => name.to_owned(),

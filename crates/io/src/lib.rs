@@ -75,7 +75,7 @@ pub use runtime::thread::{
     idle_threads_can_hurry, pin_to_core, spawn_thread, thread_priority,
 };
 pub use runtime::yield_now::yield_now;
-pub use signals::{Signal, Signals, ignore_file_size_signal};
+pub use signals::{Signal, Signals, ignore_file_size_signal, on_stop};
 pub use sim::{Fault, FaultRule, SimDisk, SimRuntime, SimSnapshot};
 pub use socket::{Claim, DetachedSocket, Listener, Socket};
 pub use sync::mesh::{Gone, Inbox, Mesh};

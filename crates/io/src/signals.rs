@@ -11,7 +11,9 @@
 //! | ABRT, SEGV, BUS, ILL, FPE, TRAP, SYS | the system's default: a fault, with its core |
 //! | KILL, STOP, TSTP, TTIN, TTOU, CONT, CHLD, URG, WINCH | the system's default, which ends nothing but for KILL |
 //!
-//! The handler may do almost nothing, so it writes one byte into a pipe; a thread reads the pipe and wakes the task.
+//! Other commands take TERM, INT and HUP only ([`on_stop`]); the others keep the system's default.
+//!
+//! The handler may do almost nothing, so it writes one byte into a pipe; a thread reads the pipe and wakes the task, or calls a function.
 
 use std::io::{self, Read};
 use std::os::fd::FromRawFd;
@@ -92,38 +94,57 @@ extern "C" fn note(signal: libc::c_int) {
     }
 }
 
+/// Has a thread call `each` for every signal of [`TOLD`] that is taken, until it returns `false`.
+fn take(
+    is_taken: impl Fn(libc::c_int) -> bool,
+    mut each: impl FnMut(Signal) -> bool + Send + 'static,
+) -> io::Result<()> {
+    let mut ends = [0; 2];
+    // SAFETY: the array has room for two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new, and only this code has it.
+    let mut reader = unsafe { std::fs::File::from_raw_fd(ends[0]) };
+    PIPE.store(ends[1], SeqCst);
+    let handler: extern "C" fn(libc::c_int) = note;
+    for (signal, _) in TOLD {
+        if is_taken(signal) {
+            dispose(signal, handler as libc::sighandler_t)?;
+        }
+    }
+    // The thread ends with the process.
+    drop(spawn_thread("signals", ThreadPriority::Normal, move || {
+        let mut byte = [0];
+        while matches!(reader.read(&mut byte), Ok(1)) {
+            let of_byte = |(number, _): &&(i32, Signal)| *number == i32::from(byte[0]);
+            let Some((_, signal)) = TOLD.iter().find(of_byte) else { continue };
+            if !each(*signal) {
+                return;
+            }
+        }
+    }));
+    Ok(())
+}
+
+/// Has a thread call `stop` for every TERM, INT and HUP, which end the process otherwise.
+pub fn on_stop(mut stop: impl FnMut() + Send + 'static) -> io::Result<()> {
+    let is_taken = |signal| [libc::SIGTERM, libc::SIGINT, libc::SIGHUP].contains(&signal);
+    take(is_taken, move |_| {
+        stop();
+        true
+    })
+}
+
 impl Signals {
     /// Takes the signals over from the system's default, which ends the process at once.
     pub fn catch() -> io::Result<Signals> {
-        let mut ends = [0; 2];
-        // SAFETY: the array has room for two descriptors.
-        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new, and only this code has it.
-        let mut reader = unsafe { std::fs::File::from_raw_fd(ends[0]) };
-        PIPE.store(ends[1], SeqCst);
-        let handler: extern "C" fn(libc::c_int) = note;
-        for (signal, _) in TOLD {
-            if signal != libc::SIGHUP || !is_ignored(signal) {
-                dispose(signal, handler as libc::sighandler_t)?;
-            }
-        }
+        let (sender, receiver) = mpsc::unbounded();
+        let is_taken = |signal| signal != libc::SIGHUP || !is_ignored(signal);
+        take(is_taken, move |signal| sender.unbounded_send(signal).is_ok())?;
         for signal in IGNORED.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()) {
             dispose(signal, libc::SIG_IGN)?;
         }
-        let (sender, receiver) = mpsc::unbounded();
-        // The thread ends with the process.
-        drop(spawn_thread("signals", ThreadPriority::Normal, move || {
-            let mut byte = [0];
-            while matches!(reader.read(&mut byte), Ok(1)) {
-                let of_byte = |(number, _): &&(i32, Signal)| *number == i32::from(byte[0]);
-                let Some((_, signal)) = TOLD.iter().find(of_byte) else { continue };
-                if sender.unbounded_send(*signal).is_err() {
-                    return;
-                }
-            }
-        }));
         Ok(Signals(receiver))
     }
 

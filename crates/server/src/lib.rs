@@ -20,6 +20,7 @@ mod clients;
 mod connection;
 mod internal;
 mod log;
+mod log_writer;
 mod metrics;
 mod node;
 mod persisted;
@@ -37,5 +38,6 @@ mod virtual_tables;
 #[cfg(test)]
 mod tests;
 
-pub use log::{Level, Line, Log, LogWriter};
+pub use log::{Level, Line, Log};
+pub use log_writer::LogWriter;
 pub use node::{Error, serve, serve_on};

@@ -8,16 +8,13 @@
 //! writer is far behind, lines are lost, and a later line says how many.
 
 use std::fmt;
-use std::io::{self, Write};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::Write;
+use std::sync::Arc;
 
 use halcyon_io::clock::unix_micros;
 use halcyon_model::value::timestamp_json_string;
-use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 
-/// Lines that may wait for the writer.
-const WAITING_MAX: usize = 10_000;
+use crate::log_writer::LogWriter;
 
 /// What happened, from the worst on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,9 +61,6 @@ pub struct Log {
     most: Level,
 }
 
-/// Writes what is left of the log when it is dropped.
-pub struct LogWriter(#[allow(dead_code, reason = "it is there to be dropped")] WorkerGuard);
-
 impl Log {
     /// A log of all lines.
     pub fn new(to: impl Fn(Line) + Send + Sync + 'static) -> Log {
@@ -80,25 +74,22 @@ impl Log {
 
     /// A log of all lines of a level and worse, written to `to` by a thread of its own.
     pub fn written(most: Level, to: impl Write + Send + 'static) -> (Log, LogWriter) {
-        let builder = NonBlockingBuilder::default().buffered_lines_limit(WAITING_MAX).lossy(true);
-        let (lines, guard) = builder.thread_name("log").finish(to);
-        let lost = lines.error_counter();
-        let told = AtomicUsize::new(0);
-        let lines = Mutex::new(lines);
+        let (queue, writer) = LogWriter::start(to);
         let to = move |line: Line| {
             if line.level > most {
                 return;
             }
-            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-            let all_lost = lost.dropped_lines();
-            let newly = all_lost.saturating_sub(told.swap(all_lost, Relaxed));
-            if newly > 0 {
-                let text = format!("{newly} lines of this log were lost: it is read too slowly");
-                write_line(&mut lines, &Line { level: Level::Warn, text });
-            }
-            write_line(&mut lines, &line);
+            queue.add(|waiting| {
+                let newly = waiting.take_lost();
+                if newly > 0 {
+                    let text =
+                        format!("{newly} lines of this log were lost: it is read too slowly");
+                    waiting.push(stamped(&Line { level: Level::Warn, text }));
+                }
+                waiting.push(stamped(&line));
+            });
         };
-        (Log { to: Arc::new(to), most }, LogWriter(guard))
+        (Log { to: Arc::new(to), most }, writer)
     }
 
     /// Has panics logged, on whatever thread they are, with the thread's name.
@@ -146,11 +137,10 @@ fn visible(text: &str) -> String {
     shown
 }
 
-/// A failure to log is nothing that could be logged.
-fn write_line(lines: &mut NonBlocking, line: &Line) {
+/// A line of this thread, now.
+fn stamped(line: &Line) -> String {
     let thread = std::thread::current();
-    let text = formatted(line, thread.name().unwrap_or("main"), unix_micros() / 1000);
-    let _: io::Result<()> = lines.write_all(text.as_bytes());
+    formatted(line, thread.name().unwrap_or("main"), unix_micros() / 1000)
 }
 
 /// `%-5level [%thread] %date{ISO8601} - %msg`, in UTC. A text of several lines stays one event: its other lines are indented.
@@ -163,7 +153,11 @@ fn formatted(line: &Line, thread: &str, millis: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::Mutex;
+
     use super::*;
+    use crate::log_writer::WAITING_MAX;
 
     #[derive(Clone, Default)]
     struct Kept(Arc<Mutex<Vec<u8>>>);
@@ -223,6 +217,45 @@ mod tests {
         let ends: Vec<_> = written.lines().map(|line| line.rsplit(' ').next().unwrap()).collect();
         assert_eq!(ends, ["loud", "louder"]);
         assert!("loud".parse::<Level>().unwrap_err().contains("allowed: error, warn, info, debug"));
+    }
+
+    /// Proves that lost lines are counted, and that a later line says how many.
+    #[test]
+    fn lost_lines_are_counted() {
+        struct Slow(std::sync::mpsc::Receiver<()>, Kept);
+        impl Write for Slow {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                let _ = self.0.recv();
+                self.1.write(bytes)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let kept = Kept::default();
+        let (go_on, stuck) = std::sync::mpsc::channel();
+        let (log, writer) = Log::written(Level::Info, Slow(stuck, kept.clone()));
+        let all = 3 + WAITING_MAX;
+        for number in 0..all {
+            log.say(format_args!("{number}"));
+        }
+        drop(go_on);
+        let count = || kept.0.lock().unwrap().iter().filter(|byte| **byte == b'\n').count();
+        while count() < WAITING_MAX {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        log.say(format_args!("last"));
+        drop((log, writer));
+        let written = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let told = written.lines().rev().nth(1).unwrap();
+        let lost = all - (written.lines().count() - 2);
+        assert!(
+            lost > 0
+                && told.ends_with(&format!(
+                    "- {lost} lines of this log were lost: it is read too slowly"
+                )),
+            "{told}"
+        );
     }
 
     /// Proves that a reader that does not read loses lines, and delays no caller.

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use halcyon_compaction::Progress;
-use halcyon_io::{AccessMode, Disk, DiskOptions, block_on};
+use halcyon_io::{AccessMode, Disk, DiskOptions, block_on, on_stop};
 use halcyon_model::units::arguments;
 use halcyon_tools::compact::{Request, claim, prepare};
 
@@ -194,11 +194,11 @@ pub(crate) fn run(args: &CompactArgs, disk: &Disk, console: Console) -> Result<(
 /// process at once.
 fn stop_on_signals(progress: &Progress) -> Result<()> {
     let progress = progress.clone();
-    let handler = move || {
+    let stop = move || {
         if progress.is_cancelled() {
             std::process::exit(130);
         }
         progress.cancel();
     };
-    ctrlc::set_handler(handler).map_err(|e| Failure::unreadable(format!("signal handler: {e}")))
+    on_stop(stop).map_err(|e| Failure::unreadable(format!("signal handler: {e}")))
 }

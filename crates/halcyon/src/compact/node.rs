@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use halcyon_io::{Disk, block_on, clock};
+use halcyon_io::{Disk, block_on, clock, on_stop};
 use halcyon_model::units::arguments;
 use serde_json::json;
 
@@ -188,7 +188,7 @@ impl Talk {
 
     fn watch(&mut self, every: Duration, console: Console) -> Result<()> {
         // Its process ends with this one.
-        ctrlc::set_handler(|| std::process::exit(0))
+        on_stop(|| std::process::exit(0))
             .map_err(|e| Failure::unreadable(format!("signal handler: {e}")))?;
         let mut away = None;
         let mut has_answered = false;

@@ -1,0 +1,103 @@
+//! The thread that writes the log, behind a bounded queue.
+//!
+//! ```text
+//! Log ─► queue, at most WAITING_MAX lines ─► thread `log` ─► stderr
+//! ```
+//!
+//! 1. A line that finds the queue full is lost and counted; the next caller learns the count.
+//! 2. The thread flushes when the queue is empty, and ignores errors: no log could tell them.
+//! 3. Dropping [`LogWriter`] waits until the thread has written the queue, but not forever: the reader may be stuck.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use halcyon_io::{ThreadPriority, spawn_thread};
+
+/// Lines that may wait for the writer. Chosen: ten times as many would hold some megabytes for a reader that is stuck.
+pub(crate) const WAITING_MAX: usize = 10_000;
+/// How long the end of the process waits for a reader. Chosen: a stuck terminal must not keep a node from its restart.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The lines that wait.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    lines: VecDeque<String>,
+    lost: usize,
+    is_ending: bool,
+    has_ended: bool,
+}
+
+impl Waiting {
+    pub(crate) fn push(&mut self, line: String) {
+        if self.lines.len() < WAITING_MAX {
+            self.lines.push_back(line);
+        } else {
+            self.lost += 1;
+        }
+    }
+
+    /// The lines that were lost since the last call.
+    pub(crate) fn take_lost(&mut self) -> usize {
+        std::mem::take(&mut self.lost)
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds lines, which nothing else comes between.
+    pub(crate) fn add(&self, lines: impl FnOnce(&mut Waiting)) {
+        lines(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// The next line if there is one, or else after a wait; `None` at the end.
+    fn next(&self) -> Option<String> {
+        let is_idle = |waiting: &mut Waiting| waiting.lines.is_empty() && !waiting.is_ending;
+        let waiting = self.changed.wait_while(self.lock(), is_idle);
+        waiting.unwrap_or_else(PoisonError::into_inner).lines.pop_front()
+    }
+
+    fn write_all(&self, mut to: impl Write) {
+        while let Some(line) = self.next() {
+            let _ = to.write_all(line.as_bytes());
+            if self.lock().lines.is_empty() {
+                let _ = to.flush();
+            }
+        }
+        self.add(|waiting| waiting.has_ended = true);
+    }
+}
+
+/// Writes what is left of the log when it is dropped.
+pub struct LogWriter(Arc<Queue>);
+
+impl LogWriter {
+    /// Starts the thread.
+    pub(crate) fn start(to: impl Write + Send + 'static) -> (Arc<Queue>, LogWriter) {
+        let queue = Arc::<Queue>::default();
+        let written = queue.clone();
+        // The thread ends when the writer is dropped.
+        drop(spawn_thread("log", ThreadPriority::Normal, move || written.write_all(to)));
+        (queue.clone(), LogWriter(queue))
+    }
+}
+
+impl Drop for LogWriter {
+    fn drop(&mut self) {
+        self.0.add(|waiting| waiting.is_ending = true);
+        let is_writing = |waiting: &mut Waiting| !waiting.has_ended;
+        // Whatever the outcome, the process ends.
+        drop(self.0.changed.wait_timeout_while(self.0.lock(), PATIENCE, is_writing));
+    }
+}

@@ -21,8 +21,8 @@ pub enum Cause {
     Network(#[from] std::io::Error),
     #[error("the server closed the connection")]
     Closed,
-    #[error(transparent)]
-    Malformed(#[from] ProtocolError),
+    #[error("{0}")]
+    Malformed(Box<ProtocolError>),
     /// The server asks for credentials, and there are none.
     #[error("the server requires authentication")]
     CredentialsMissing,
@@ -30,7 +30,13 @@ pub enum Cause {
     #[error("{message}")]
     Refused { code: i32, message: String },
     #[error("an answer that was not asked for: {0:?}")]
-    Unexpected(Answer),
+    Unexpected(Box<Answer>),
+}
+
+impl From<ProtocolError> for Cause {
+    fn from(error: ProtocolError) -> Cause {
+        Cause::Malformed(Box::new(error))
+    }
 }
 
 impl Cause {
@@ -38,7 +44,7 @@ impl Cause {
     pub(crate) fn of(answer: Answer) -> Cause {
         match answer {
             Answer::Error { code, message, .. } => Cause::Refused { code, message },
-            other => Cause::Unexpected(other),
+            other => Cause::Unexpected(Box::new(other)),
         }
     }
 

@@ -59,12 +59,6 @@ impl Cage {
         Ok(cage)
     }
 
-    pub(super) fn around(pid: u32, limit: u64) -> Result<Cage> {
-        let cage = Cage::make(&pid.to_string(), limit)?;
-        put(&cage.folder, &pid.to_string())?;
-        Ok(cage)
-    }
-
     /// A program, with its first arguments, that enters the cage and then becomes the program that is its next argument, as the same
     /// process.
     pub(super) fn launcher(&self) -> Vec<OsString> {
@@ -77,14 +71,6 @@ impl Cage {
     pub(super) fn limit(&self, bytes: u64) -> Result<()> {
         let path = self.folder.join(self.names.limit);
         Ok(fs::write(&path, bytes.to_string()).map_err(|e| format!("{}: {e}", path.display()))?)
-    }
-
-    /// From now on there is room for so much page cache beside what else is charged now.
-    pub(super) fn leave_page_cache(&self, bytes: u64) -> Result<()> {
-        let (page_cache, all) = self.holds()?;
-        let others = all.saturating_sub(page_cache);
-        eprintln!("bench: in the cage: {} KiB beside the page cache", others >> 10);
-        self.limit(bytes + others)
     }
 
     /// Page cache, and all that is charged.

@@ -49,13 +49,6 @@ impl Codec {
     pub(super) fn chunk(&self) -> u64 {
         self.0.split_once('-').and_then(|(_, kib)| kib.parse::<u64>().ok()).unwrap_or(0) << 10
     }
-
-    /// For a person.
-    pub(super) fn title(&self) -> String {
-        let (name, kib) = self.0.split_once('-').unwrap_or((&self.0, "?"));
-        let name = if name == "lz4" { "LZ4" } else { "Zstd" };
-        format!("{name}, {kib} KiB chunks")
-    }
 }
 
 /// What the rows are like.

@@ -12,28 +12,29 @@ use halcyon_oracle::{Result, repository};
 
 use crate::invocation::{Experiment, Listed, folder, write_page};
 use crate::record::Record;
-use crate::{
-    chores, clients, cold, commit_log, compaction, messaging, mixed, node, queries,
-    read_amplification, ring, steps, under_compaction,
-};
+use crate::{chores, cold, messaging, mixed, queries, ring, steps, under_compaction};
 
 const INDEX: &str = "bench/README.md";
 
 /// In the order of the index.
-const EXPERIMENTS: [Listed; 13] = [
+const EXPERIMENTS: [Listed; 8] = [
     under_compaction::Arguments::LISTED,
     ring::Arguments::LISTED,
-    read_amplification::Arguments::LISTED,
     cold::Arguments::LISTED,
-    commit_log::Arguments::LISTED,
-    clients::Arguments::LISTED,
     messaging::Arguments::LISTED,
     mixed::Arguments::LISTED,
     steps::Arguments::LISTED,
     chores::Arguments::LISTED,
-    compaction::Arguments::LISTED,
-    node::Arguments::LISTED,
     queries::Arguments::LISTED,
+];
+
+/// Experiments whose question is answered: record and page stay, the program was removed.
+const ANSWERED: [(&str, &str); 5] = [
+    ("E3", "What does a single-row read cost at the device?"),
+    ("E4", "How many durable writes does the commit log take?"),
+    ("E5", "Does more load ever make a write faster: are wake-ups lost?"),
+    ("compaction", "How fast is a major compaction, and what does it cost?"),
+    ("node", "What does a request cost?"),
 ];
 
 const INTRO: &str = include_str!("../experiments.md");
@@ -71,15 +72,23 @@ fn index() -> Result<String> {
     }
     for (Listed { name, asks, .. }, folder) in taken() {
         let record = Record::load(&records(&folder))?;
-        let word = |of: &str| record.machine[of].as_str().unwrap_or("?").to_owned();
-        let (at, commit) = (word("taken_at"), word("commit"));
         let rented = record.rented.map_or("", |_| " --rented");
-        let _ = writeln!(
-            rows,
-            "| [{asks}]({folder}/README.md) | {at} at {commit} | `cargo x bench {name}{rented}` |"
-        );
+        let link = format!("[{asks}]({folder}/README.md)");
+        let _ =
+            writeln!(rows, "| {link} | {} | `cargo x bench {name}{rented}` |", taken_at(&record));
     }
-    Ok(format!("{INTRO}\n{rows}"))
+    let mut answered = String::from("| answered question | taken |\n|---|---|\n");
+    for (name, asks) in ANSWERED {
+        let record = Record::load(&records(name))?;
+        let _ = writeln!(answered, "| [{asks}]({name}/README.md) | {} |", taken_at(&record));
+    }
+    Ok(format!("{INTRO}\n{rows}\n{answered}"))
+}
+
+/// Time and commit of a record.
+fn taken_at(record: &Record) -> String {
+    let word = |of: &str| record.machine[of].as_str().unwrap_or("?").to_owned();
+    format!("{} at {}", word("taken_at"), word("commit"))
 }
 
 #[cfg(test)]

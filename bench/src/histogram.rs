@@ -23,10 +23,6 @@ impl Histogram {
         self.0.record_many(nanos.max(1), count);
     }
 
-    pub(super) fn add_all(&mut self, other: &Histogram) {
-        self.0.add(&other.0);
-    }
-
     pub(super) fn since(&self, before: Option<&Histogram>) -> Histogram {
         before.map_or_else(|| self.clone(), |before| Histogram(self.0.since(&before.0)))
     }
@@ -42,16 +38,7 @@ impl Histogram {
 
     /// In nanoseconds: where in its bucket it would lie if latencies were spread evenly.
     pub(super) fn quantile(&self, at: f64) -> f64 {
-        self.at(at).map_or(0.0, Quantile::spread)
-    }
-
-    /// In nanoseconds: what this share is surely below.
-    pub(super) fn below(&self, share: f64) -> Option<f64> {
-        self.at(share).map(|quantile| quantile.below() as f64)
-    }
-
-    fn at(&self, share: f64) -> Option<Quantile> {
-        self.0.at_rank(share * self.count() as f64)
+        self.0.at_rank(at * self.count() as f64).map_or(0.0, Quantile::spread)
     }
 
     /// Of the buckets from `from` to `until` nanoseconds, the share of all; what lies outside goes into the outermost.
@@ -127,11 +114,7 @@ mod tests {
         assert_eq!(histogram.share_over(1 << 20), 0.1);
         assert_eq!(histogram.share_over(3 << 19), 0.05);
         assert_eq!(histogram.quantile(0.9), 2048.0);
-        assert_eq!(
-            (histogram.below(0.5), histogram.below(0.95)),
-            (Some(2048.0), Some(2_097_152.0))
-        );
-        assert_eq!(Histogram::default().below(0.5), None);
+        assert_eq!(Histogram::default().quantile(0.5), 0.0);
         assert_eq!(histogram.quantile(0.95), 1.5 * 1_048_576.0);
         assert_eq!(histogram.shares(1 << 11, 1 << 13), [0.9, 0.0, 0.1]);
         let before = histogram.clone();

@@ -10,7 +10,8 @@ use crate::cage::Cage;
 use crate::machine::drop_page_cache;
 use crate::page::{Files, Page};
 use crate::programs::Programs;
-use crate::record::Record;
+use crate::record::{Contender, Record};
+use crate::stretch::{Phase, Stretch};
 use crate::volume::Rented;
 
 /// What is known of an experiment without its arguments.
@@ -18,6 +19,7 @@ pub(crate) struct Listed {
     /// As the arguments of `cargo x bench` name it, and its folder.
     pub(crate) name: &'static str,
     pub(crate) asks: &'static str,
+    /// Of a record that may be changed: it is not written again.
     pub(crate) page: fn(&mut Record) -> Result<Page>,
 }
 
@@ -33,9 +35,6 @@ pub(crate) trait Experiment: clap::Args + Serialize {
     fn shrink(&mut self);
 
     fn run(self, invocation: &mut Invocation) -> Result<()>;
-
-    /// Of a record that may be changed: it is not written again.
-    fn page(record: &mut Record) -> Result<Page>;
 }
 
 /// An experiment as it was asked for.
@@ -149,15 +148,42 @@ impl Invocation {
                 turn(self, None)?;
             }
             for version in Version::ALL {
-                if self.takes_part(version.name())
-                    && let Err(error) = turn(self, Some(version))
-                {
-                    // One rival less is still a result.
-                    self.record.miss(format!("Cassandra {}: {error}", version.name()));
+                if self.takes_part(version.name()) {
+                    let outcome = turn(self, Some(version));
+                    self.or_missing(true, &format!("Cassandra {}", version.name()), outcome)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// What a contender's turn gave. That of a rival which failed is missing: one rival less is still a result.
+    pub(crate) fn or_missing<T>(
+        &mut self,
+        is_rival: bool,
+        who: &str,
+        outcome: Result<T>,
+    ) -> Result<Option<T>> {
+        match outcome {
+            Err(error) if is_rival => {
+                self.record.miss(format!("{who}: {error}"));
+                Ok(None)
+            }
+            outcome => outcome.map(Some),
+        }
+    }
+
+    /// Adds a turn's stretches to the record, each under a heading, and writes it.
+    pub(crate) fn note(
+        &mut self,
+        who: &Contender,
+        stretches: Vec<Stretch>,
+        heading: impl Fn(Phase) -> String,
+    ) -> Result<()> {
+        for Stretch { phase, figures, details } in stretches {
+            self.record.add_with(&heading(phase), who, figures, details);
+        }
+        self.write()
     }
 
     /// An empty folder for a server.

@@ -90,6 +90,26 @@ pub(super) fn nanos_since(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// What became of a load.
+pub(crate) struct Completed {
+    pub(crate) operations: u64,
+    pub(crate) seconds: f64,
+    pub(crate) latencies: Latencies,
+    pub(crate) client_cpu_seconds: f64,
+}
+
+impl Completed {
+    pub(crate) fn figures(&self, server_cpu_seconds: f64) -> Measurements {
+        let by_operation = |seconds: f64| 1e6 * seconds / self.operations.max(1) as f64;
+        Measurements::default()
+            .with("per_second", self.operations as f64 / self.seconds.max(1e-9))
+            .fields("", &self.latencies)
+            .with("server_cpu_us", by_operation(server_cpu_seconds))
+            .with("client_cpu_us", by_operation(self.client_cpu_seconds))
+            .with("seconds", self.seconds)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,8 +18,8 @@ use halcyon_oracle::Result;
 use serde_json::Value;
 
 use crate::invocation::Invocation;
-use crate::latency::Latencies;
-use crate::load::{CONNECTIONS, Completed};
+use crate::latency::{Completed, Latencies};
+use crate::load::CONNECTIONS;
 use crate::process::{put_first, signal};
 use crate::server::Server;
 

@@ -2,14 +2,9 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `compaction/` | major compaction of the same files |
-//! | `node/` | a server under the same requests |
 //! | `under_compaction/` | E1, E2: reads during a compaction |
 //! | `ring/` | E7: the same inside Cassandra, with the plug-in's jar and without |
-//! | `read_amplification/` | E3: device bytes of a single-row read |
 //! | `cold/` | E8: reads that no cache answers, by the device's own read |
-//! | `commit_log.rs` | E4: durable mutations by shards, segments, blocks, modes |
-//! | `clients/` | E5: durable writes by clients |
 //! | `messaging/` | E6: a message store over time |
 //! | `mixed/` | reads of hot rows while others are written: what stalls, and why |
 //! | `steps/` | reads under compactions, step by step more and fewer, and beside ingestion, with nothing set |
@@ -24,12 +19,11 @@
 //! | `load.rs`, `paced.rs`, `rows.rs`, `latency.rs` | the closed loop, the open loop, what it asks of a table, quantiles |
 //! | `latte.rs` | a load generator of others |
 //! | `process.rs`, `machine.rs` | what a run cost: CPU, memory, page cache, device |
-//! | `direct.rs`, `flush.rs`, `device_read.rs` | requests past the page cache: the device's own flush, its own read |
+//! | `direct.rs`, `device_read.rs` | requests past the page cache: the device's own read |
 //! | `chunks.rs` | what a row's chunk is at the device |
 //! | `pressure.rs`, `block_trace.rs`, `histogram.rs` | stalls, and each request as the device saw it |
 //! | `keys.rs`, `stretch.rs`, `timeline.rs` | reads while something compacts: which rows, what became of them |
 //! | `gauge.rs` | what a server cost in a stretch of time |
-//! | `profile.rs` | where the time goes, by `perf` |
 //! | `setting.rs`, `read_ahead.rs`, `volume.rs` | temporary settings of the kernel: read-ahead, a rented volume's limits (E9) |
 //! | `standstill.rs` | when the host took a core away, and who waited for it |
 
@@ -37,17 +31,13 @@ mod block_trace;
 mod cage;
 mod chores;
 mod chunks;
-mod clients;
 mod cold;
 mod column;
-mod commit_log;
-mod compaction;
 mod connection;
 mod dataset;
 mod device_read;
 mod direct;
 mod experiments;
-mod flush;
 mod gauge;
 mod histogram;
 mod invocation;
@@ -60,17 +50,14 @@ mod machine;
 mod major;
 mod messaging;
 mod mixed;
-mod node;
 mod paced;
 mod page;
 mod plot;
 mod pressure;
 mod process;
-mod profile;
 mod programs;
 mod queries;
 mod read_ahead;
-mod read_amplification;
 mod record;
 mod restore;
 mod ring;
@@ -101,10 +88,6 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Major compaction: speed, CPU, page cache and memory, against Cassandra, codec and device
-    Compaction(Asked<compaction::Arguments>),
-    /// The server: writes and reads by requests in flight, CPU, start and memory, against Cassandra and the device
-    Node(Asked<node::Arguments>),
     /// Writes with indexes and views, queries through indexes, the search for vectors, against Cassandra
     #[command(name = "cql")]
     Queries(Asked<queries::Arguments>),
@@ -114,15 +97,6 @@ enum Command {
     /// E7: the same inside Cassandra 5.0, with the plug-in's jar and without, on one node and on a ring of three
     #[command(name = "ring")]
     Ring(Asked<ring::Arguments>),
-    /// Device bytes of a single-row read by chunk length and read-ahead, against Cassandra
-    #[command(name = "E3")]
-    ReadAmplification(Asked<read_amplification::Arguments>),
-    /// The commit log: durable mutations by shards, segments, blocks and modes, against Cassandra and the device
-    #[command(name = "E4")]
-    CommitLog(Asked<commit_log::Arguments>),
-    /// Durable writes by the number of clients, against Cassandra and PostgreSQL
-    #[command(name = "E5")]
-    Clients(Asked<clients::Arguments>),
     /// A message store over time: latency, disk, tombstones, against Cassandra
     #[command(name = "E6")]
     Messaging(Asked<messaging::Arguments>),
@@ -140,14 +114,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
-        Command::Compaction(asked) => asked.run(),
-        Command::Node(asked) => asked.run(),
         Command::Queries(asked) => asked.run(),
         Command::ReadsUnderCompaction(asked) => asked.run(),
         Command::Ring(asked) => asked.run(),
-        Command::ReadAmplification(asked) => asked.run(),
-        Command::CommitLog(asked) => asked.run(),
-        Command::Clients(asked) => asked.run(),
         Command::Messaging(asked) => asked.run(),
         Command::Mixed(asked) => asked.run(),
         Command::Steps(asked) => asked.run(),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use halcyon_oracle::Result;
 
-use crate::connection::{self};
+use crate::connection;
 
 const VIEW: &str = "halcyon_views.major_compactions";
 const WITHIN: Duration = Duration::from_secs(900);

@@ -125,7 +125,7 @@ impl Paced {
     ) -> Result<Paced> {
         let mut connections = Vec::new();
         for (number, server) in (0..).zip(servers) {
-            connections.push(open_on_shard(*server, number)?.0);
+            connections.push(open_on_shard(*server, number)?);
         }
         let (mut prepared, stop) = (Vec::new(), Arc::new(AtomicBool::new(false)));
         // Each node of a ring wants to be told, and all call a statement the same.

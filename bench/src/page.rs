@@ -8,7 +8,6 @@
 //! | `table(headings, columns, corner=)` | a row for each contender under each heading; `corner`: the title of the headings' column |
 //! | `bars(file, title, headings, columns, bounds=)` | draws a plot beside the page; the file's name |
 //! | `headings()`, `contenders(heading)` | of the record, in the order of the first turns |
-//! | `profile(name)` | what `perf` found |
 //! | `number \| fixed(decimals)` | a number for a reader |
 //!
 //! A heading is a string, or a pair of it and what is shown instead. A name in a template without a value is an error.
@@ -25,7 +24,6 @@ use serde_json::{Value, json};
 
 use crate::column::{Bounds, Column, column};
 use crate::plot::{Bars, Section};
-use crate::profile::Share;
 use crate::record::{Record, Target};
 
 /// File names and SVG.
@@ -96,8 +94,6 @@ fn engine(record: Arc<Record>, plots: &Arc<Mutex<Plots>>) -> Result<Environment<
     engine.add_function("contenders", move |heading: String| {
         Shown::from(Serde(of.contenders(&heading)))
     });
-    let of = record.clone();
-    engine.add_function("profile", move |name: String| profile(&of, &name).unwrap_or_default());
     let of = record.clone();
     engine.add_function(
         "table",
@@ -175,12 +171,6 @@ fn table(
     let corner = corner.unwrap_or_default();
     let lines = "---|".repeat(columns.len() + 1 + usize::from(!corner.is_empty()));
     format!("| {corner}| {} |\n|{lines}\n{rows}", titles.join(" | "))
-}
-
-/// What `perf` found, by the name under which it was kept.
-fn profile(record: &Record, name: &str) -> Option<String> {
-    let shares = record.beside.get("profiles")?.get(name)?;
-    Some(Share::table(&serde_json::from_value::<Vec<Share>>(shares.clone()).ok()?))
 }
 
 #[cfg(test)]

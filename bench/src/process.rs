@@ -1,7 +1,7 @@
 //! What a piece of work cost: a process is watched while it lasts, and the machine's counters before, while and after.
 //!
 //! 1. `Watch::start` resets the process's high-water mark of memory and notes the counters.
-//! 2. A thread looks every few milliseconds at the mark and at the page cache.
+//! 2. A thread looks ten times a second at the mark and at the page cache.
 //! 3. `Watch::stop` takes the differences.
 
 use std::collections::BTreeMap;
@@ -19,9 +19,8 @@ use serde::Serialize;
 
 use super::machine::{Counters, Device, meminfo};
 
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// At a serving one: looking takes a tenth of a millisecond, for which a request may wait.
-const LOOK_AT_SERVER_EVERY: Duration = Duration::from_millis(100);
+/// Looking takes a tenth of a millisecond, for which a request may wait.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A JVM has a hundred threads: they are looked at less often.
 const LOOKS_PER_LOOK_AT_THREADS: u32 = 10;
 
@@ -51,8 +50,6 @@ pub(super) enum CpuOf {
     Process(u32),
     /// The same, and of all its descendants, ended ones too.
     Family(u32),
-    /// Of all children of this program that have ended.
-    EndedChildren,
     /// Of all children of a process that have ended.
     EndedChildrenOf(u32),
 }
@@ -66,7 +63,6 @@ impl CpuOf {
                 return own + living.map(|child| CpuOf::Family(child).seconds()).sum::<f64>();
             }
             CpuOf::Process(pid) => (format!("/proc/{pid}/stat"), 11),
-            CpuOf::EndedChildren => ("/proc/self/stat".to_owned(), 13),
             CpuOf::EndedChildrenOf(pid) => (format!("/proc/{pid}/stat"), 13),
         };
         cpu_of_stat(Path::new(&path), first).unwrap_or(0.0)
@@ -155,24 +151,12 @@ impl Watch {
     pub(super) fn process(pid: u32, folder: &Path) -> Result<Watch> {
         // Resets VmHWM to what it is now.
         let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
-        Watch::start(CpuOf::Family(pid), pid, folder)
-    }
-
-    /// Watches a process that was just started and that the caller will wait for before `stop`.
-    pub(super) fn child(pid: u32, folder: &Path) -> Result<Watch> {
-        Watch::start(CpuOf::EndedChildren, pid, folder)
-    }
-
-    fn start(cpu_of: CpuOf, pid: u32, folder: &Path) -> Result<Watch> {
+        let cpu_of = CpuOf::Family(pid);
         let device = Device::of(folder)?;
         let done = Arc::new(AtomicBool::new(false));
         let looking = {
             let done = done.clone();
-            let every = match cpu_of {
-                CpuOf::Process(_) | CpuOf::Family(_) => LOOK_AT_SERVER_EVERY,
-                CpuOf::EndedChildren | CpuOf::EndedChildrenOf(_) => LOOK_EVERY,
-            };
-            std::thread::spawn(move || look(pid, every, &done))
+            std::thread::spawn(move || look(pid, &done))
         };
         Ok(Watch {
             cpu_of,
@@ -209,7 +193,7 @@ impl Watch {
     }
 }
 
-fn look(pid: u32, every: Duration, done: &AtomicBool) -> Peaks {
+fn look(pid: u32, done: &AtomicBool) -> Peaks {
     let mut peaks = Peaks::default();
     let (mut before, mut threads) = (Threads::new(), Threads::new());
     look_at_threads(pid, &mut before);
@@ -223,7 +207,7 @@ fn look(pid: u32, every: Duration, done: &AtomicBool) -> Peaks {
             look_at_threads(pid, &mut threads);
         }
         looks += 1;
-        sleep(every);
+        sleep(LOOK_EVERY);
     }
     peaks.threads = busiest(&before, threads);
     peaks
@@ -231,11 +215,6 @@ fn look(pid: u32, every: Duration, done: &AtomicBool) -> Peaks {
 
 fn high_water_mark(pid: u32) -> u64 {
     memory(pid, "VmHWM:")
-}
-
-/// `VmRSS`, in bytes.
-pub(super) fn resident(pid: u32) -> u64 {
-    memory(pid, "VmRSS:")
 }
 
 /// Zero once the process has ended.

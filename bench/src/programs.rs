@@ -1,4 +1,4 @@
-//! Halcyon's programs: `halcyon` itself, `measure`, which makes and looks at data, `commitlog_bench`, the log without a server.
+//! Halcyon's programs: `halcyon` itself, and `measure`, which makes and looks at data.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,6 @@ use super::cage::Cage;
 pub(super) struct Programs {
     measure: PathBuf,
     halcyon: PathBuf,
-    commitlog_bench: PathBuf,
 }
 
 impl Programs {
@@ -31,11 +30,7 @@ impl Programs {
         }
         call(&mut cargo)?;
         let folder = target_folder().join(if tiny { "debug" } else { "release" });
-        Ok(Programs {
-            measure: folder.join("examples/measure"),
-            halcyon: folder.join("halcyon"),
-            commitlog_bench: folder.join("examples/commitlog_bench"),
-        })
+        Ok(Programs { measure: folder.join("examples/measure"), halcyon: folder.join("halcyon") })
     }
 
     pub(super) fn halcyon(&self) -> &Path {
@@ -58,19 +53,6 @@ impl Programs {
         answer_of(Command::new(&self.measure).args(arguments))
     }
 
-    /// One measurement of the log alone.
-    pub(super) fn commitlog_bench(&self, arguments: &[String]) -> Result<Value> {
-        answer_of(Command::new(&self.commitlog_bench).args(arguments))
-    }
-
-    /// What `halcyon doctor` says of a data directory, whether there is something to cure or not.
-    pub(super) fn doctor(&self, directory: &Path) -> Result<Value> {
-        let mut doctor = Command::new(&self.halcyon);
-        let output = doctor.args(["doctor", "--json", "--data-dir"]).arg(directory).output()?;
-        let said = || String::from_utf8_lossy(&output.stderr).into_owned();
-        Ok(serde_json::from_slice(&output.stdout).map_err(|_| said())?)
-    }
-
     /// The command that serves, in a cage if there is one; directory and port are to be added.
     pub(super) fn serve(&self, cage: Option<&Cage>) -> Command {
         let launcher = cage.map(Cage::launcher).unwrap_or_default();
@@ -78,13 +60,6 @@ impl Programs {
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
         command.arg("serve");
-        command
-    }
-
-    /// The command that compacts; folders and flags are to be added.
-    pub(super) fn compact(&self) -> Command {
-        let mut command = Command::new(&self.halcyon);
-        command.args(["compact", "--json", "--gc-grace", "10d"]);
         command
     }
 }

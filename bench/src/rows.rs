@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use halcyon_oracle::Result;
 
-use crate::load::{KEYSPACE, Load, POOL, Random, Request, Row, Table, Until, random_bytes};
+use crate::load::{KEYSPACE, POOL, Random, Row, Table, Until, insert, random_bytes, write};
 use crate::paced::{Paced, Requests};
 use crate::server::Server;
 
@@ -15,7 +15,7 @@ pub(crate) const WARMS: f64 = 10_000.0;
 /// Makes a table, if it is not there, whose rows are in an SSTable, and hot.
 pub(crate) fn make_hot(server: &Server, table: Table, rate: f64) -> Result<()> {
     table.create(server.port)?;
-    Load::new(Request::Write, table, Until::EveryKey).run(server.port)?;
+    write(table, Until::EveryKey, server.port)?;
     server.flush(KEYSPACE)?;
     read_twice(server.port, table, rate)
 }
@@ -46,7 +46,7 @@ impl Reads {
 
 impl Requests for Reads {
     fn statements(&self) -> Vec<String> {
-        Request::Read.statement(self.table.name).into_iter().collect()
+        vec![format!("SELECT number, word, data FROM {KEYSPACE}.{} WHERE pk = ?", self.table.name)]
     }
 
     fn next(&mut self) -> (usize, Vec<Vec<u8>>) {
@@ -76,7 +76,7 @@ impl Inserts {
 
 impl Requests for Inserts {
     fn statements(&self) -> Vec<String> {
-        Request::Write.statement(self.table.name).into_iter().collect()
+        vec![insert(self.table.name)]
     }
 
     fn next(&mut self) -> (usize, Vec<Vec<u8>>) {

@@ -15,7 +15,7 @@ use halcyon_oracle::{Format, Node, Result, StartOptions, Version, free_ports};
 use crate::cage::Cage;
 use crate::connection::{self, command};
 use crate::jmx::Jmx;
-use crate::load::Completed;
+use crate::latency::Completed;
 use crate::process::{self, CpuOf};
 use crate::programs::Programs;
 use crate::record::{Contender, Measurements};
@@ -33,26 +33,6 @@ const CASSANDRA: [&str; 3] = [
     "write_request_timeout: 30000ms",
     "read_request_timeout: 30000ms",
 ];
-
-/// How writes become durable, in Cassandra's words.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Sync {
-    Batch,
-    Group,
-    Periodic,
-}
-
-impl Sync {
-    pub(crate) const ALL: [Sync; 3] = [Sync::Batch, Sync::Group, Sync::Periodic];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Sync::Batch => "batch",
-            Sync::Group => "group",
-            Sync::Periodic => "periodic",
-        }
-    }
-}
 
 /// How to start a server.
 #[derive(Clone)]
@@ -102,17 +82,13 @@ impl<'a> Plan<'a> {
         lines.iter().fold(self, |plan, line| plan.set(line.as_ref()))
     }
 
-    pub(crate) fn sync(self, sync: Sync) -> Plan<'a> {
-        let plan = self.set(format!("commitlog_sync: {}", sync.name()));
-        match (sync, plan.version) {
-            (Sync::Periodic, _) => plan.set("commitlog_sync_period: 10000ms"),
+    /// A write is acknowledged when it is durable.
+    pub(crate) fn durable(self) -> Plan<'a> {
+        let plan = self.set("commitlog_sync: batch");
+        match plan.version {
             // The oracle's own configuration has a period, which only the periodic mode may have.
-            (Sync::Batch, Some(_)) => plan.set("commitlog_sync_period: 0ms"),
-            (Sync::Batch, None) => plan,
-            (Sync::Group, Some(_)) => {
-                plan.set("commitlog_sync_period: 0ms").set("commitlog_sync_group_window: 10ms")
-            }
-            (Sync::Group, None) => plan.set("commitlog_sync_group_window: 10ms"),
+            Some(_) => plan.set("commitlog_sync_period: 0ms"),
+            None => plan,
         }
     }
 

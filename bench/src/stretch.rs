@@ -7,6 +7,7 @@
 //! ```
 //! The last one covers two others, because what comes with a compaction's end falls on either side of it.
 
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -15,9 +16,10 @@ use serde_json::{Value, json};
 
 use crate::keys::{COLD, HOT, Keys};
 use crate::latency::{Latencies, Outcome, Sample};
-use crate::paced::Asked;
+use crate::paced::{Asked, Paced};
 use crate::record::{Contender, Measurements, Record};
-use crate::timeline::{self, Moved};
+use crate::standstill::{Standstill, since};
+use crate::timeline::{self, Meter};
 
 const SLOW_NANOS: u64 = 2_000_000;
 const MIB: f64 = 1_048_576.0;
@@ -79,7 +81,7 @@ pub(crate) struct Schedule {
 }
 
 /// Reads run for a moment before anything is measured.
-pub(crate) const SETTLES: Duration = Duration::from_secs(1);
+const SETTLES: Duration = Duration::from_secs(1);
 
 impl Schedule {
     /// The hot rows alone, in their order, and the time that takes twice: caches of all contenders take what is read more than once.
@@ -117,29 +119,71 @@ pub(crate) struct Span {
     pub(crate) details: Value,
 }
 
-/// The stretches around a compaction of `data_bytes` uncompressed bytes: idle, at full speed, afterwards, the last two as one. The second
-/// has the timeline, in steps, with what went through the device.
-pub(crate) fn course(
-    spans: [Span; 3],
-    data_bytes: u64,
-    asked: &Asked,
-    gaps: &[(Duration, Duration)],
-    (moved, step): (&Moved, Duration),
-) -> Vec<Stretch> {
-    let [_, compaction, afterwards] = &spans;
-    let (from, until) = (compaction.from, compaction.until);
-    let whole = Span {
-        phase: Phase::SwitchIncluded,
-        from,
-        until: afterwards.until,
-        figures: Measurements::default(),
-        details: Value::Null,
-    };
-    let points = timeline::points(&asked.samples, moved, step, from);
-    let [idle, mut compaction, afterwards] = spans.map(|span| stretch(span, asked, gaps));
-    compaction.figures.add("raw_mib_per_second", raw_mib_per_second(data_bytes, until - from));
-    compaction.details["timeline"] = json!(points);
-    vec![idle, compaction, afterwards, stretch(whole, asked, gaps)]
+/// What is read while it compacts, and what is measured of it beside the reads.
+pub(crate) trait Watched: Sized {
+    /// Begins to read.
+    fn reads(&self, keys: Keys, seed: u64) -> Result<Paced>;
+
+    /// Measures a stretch in which some work is done.
+    fn span(
+        &mut self,
+        paced: &Paced,
+        phase: Phase,
+        work: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<Span>;
+
+    /// A major compaction, from its begin to its end.
+    fn compact(&mut self) -> Result<()>;
+
+    /// Uncompressed bytes that are compacted.
+    fn data_bytes(&self) -> u64;
+
+    /// Reads for a while, and waits for the answers.
+    fn read_for(&self, keys: Keys, time: Duration) -> Result<()> {
+        let paced = self.reads(keys, 7)?;
+        sleep(time);
+        paced.stop().map(drop)
+    }
+
+    /// Begins to read, after all hot rows were read twice.
+    fn settled_reads(&self, schedule: &Schedule) -> Result<Paced> {
+        let (hot, twice) = schedule.all_hot_twice();
+        self.read_for(hot, twice)?;
+        let paced = self.reads(schedule.keys, 1)?;
+        sleep(SETTLES);
+        Ok(paced)
+    }
+
+    /// The stretches around a compaction: idle, at full speed, afterwards, the last two as one. The second has the timeline, in steps,
+    /// with what went through the device of the folder.
+    fn course(&mut self, schedule: &Schedule, folder: &Path) -> Result<Vec<Stretch>> {
+        let Schedule { idle, afterwards, step, .. } = *schedule;
+        let meter = Meter::start(folder, step)?;
+        let (paced, still) = (self.settled_reads(schedule)?, Standstill::watch());
+        let spans = [
+            self.span(&paced, Phase::Idle, |_| rest(idle))?,
+            self.span(&paced, Phase::FullSpeed, Self::compact)?,
+            self.span(&paced, Phase::Afterwards, |_| rest(afterwards))?,
+        ];
+        let start = paced.start;
+        let gaps = since(start, still.stop());
+        let (asked, moved) = (paced.stop()?, meter.stop(start)?);
+        let [_, compaction, afterwards] = &spans;
+        let (from, until) = (compaction.from, compaction.until);
+        let whole = Span {
+            phase: Phase::SwitchIncluded,
+            from,
+            until: afterwards.until,
+            figures: Measurements::default(),
+            details: Value::Null,
+        };
+        let points = timeline::points(&asked.samples, &moved, step, from);
+        let [idle, mut compaction, afterwards] = spans.map(|span| stretch(span, &asked, &gaps));
+        let speed = raw_mib_per_second(self.data_bytes(), until - from);
+        compaction.figures.add("raw_mib_per_second", speed);
+        compaction.details["timeline"] = json!(points);
+        Ok(vec![idle, compaction, afterwards, stretch(whole, &asked, &gaps)])
+    }
 }
 
 /// `gaps`: when a core stood still, on the clock of the loop.

@@ -31,10 +31,8 @@ use crate::cage::Cage;
 use crate::connection::{self, create_keyspace};
 use crate::gauge::Gauge;
 use crate::invocation::{Experiment, Invocation, Listed};
-use crate::load::{KEYSPACE, Load, Request, Table, Until};
+use crate::load::{KEYSPACE, Table, Until, write};
 use crate::paced::Paced;
-use crate::page::Page;
-use crate::record::Record;
 use crate::restore::{sstables_in, table_folder};
 use crate::rows::{Reads, WARMS, make_hot};
 use crate::server::{Plan, Server};
@@ -92,7 +90,7 @@ impl Experiment for Arguments {
     const LISTED: Listed = Listed {
         name: "chores",
         asks: "Do an operator's chores keep reads waiting?",
-        page: Self::page,
+        page: page::page,
     };
     const DATA: &'static str = "chores";
 
@@ -105,10 +103,6 @@ impl Experiment for Arguments {
     fn run(self, invocation: &mut Invocation) -> Result<()> {
         let memory = invocation.memory(self.memory);
         invocation.turns(self.rounds, |invocation, version| self.turn(invocation, memory, version))
-    }
-
-    fn page(record: &mut Record) -> Result<Page> {
-        page::page(record)
     }
 }
 
@@ -170,7 +164,7 @@ impl Arguments {
             for number in 0..self.flushes {
                 let part = |number: u64| self.rows * number / self.flushes.max(1);
                 let rows = Table { rows: part(number + 1), ..table };
-                Load::new(Request::Write, rows, Until::KeysFrom(part(number))).run(server.port)?;
+                write(rows, Until::KeysFrom(part(number)), server.port)?;
                 server.flush(KEYSPACE)?;
             }
         }
@@ -194,18 +188,14 @@ impl Arguments {
         for chore in Chore::ALL {
             if chore == Chore::Flush {
                 let rows = self.table(FLUSHED, self.memtable_rows);
-                Load::new(Request::Write, rows, Until::EveryKey).run(server.port)?;
+                write(rows, Until::EveryKey, server.port)?;
             }
             sleep(Duration::from_secs_f64(self.pause));
             let told = || chore.run(&mut operator, self.tables, self.columns);
             let heading = chore.heading();
-            match self.stretch(invocation, server, reads, (heading, self.afterwards), told) {
-                Err(error) if !server.is_halcyon() => {
-                    let who = server.contender.name();
-                    invocation.record.miss(format!("{who}: {heading}: {error}"));
-                }
-                stretch => stretches.push(stretch?),
-            }
+            let stretch = self.stretch(invocation, server, reads, (heading, self.afterwards), told);
+            let who = format!("{}: {heading}", server.contender.name());
+            stretches.extend(invocation.or_missing(!server.is_halcyon(), &who, stretch)?);
         }
         Ok(stretches)
     }

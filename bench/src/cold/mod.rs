@@ -24,8 +24,7 @@ use turn::{Schedule, Turn};
 
 use crate::dataset::{Codec, DataSet, Format, Kind, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
-use crate::page::Page;
-use crate::record::{Contender, Measurements, Record};
+use crate::record::{Contender, Measurements};
 
 /// Of each set: a row of four parts is in as many.
 const SSTABLES: u32 = 4;
@@ -78,7 +77,7 @@ impl Experiment for Arguments {
     const LISTED: Listed = Listed {
         name: "cold",
         asks: "What does a cold read cost, by the device's own read (E8)?",
-        page: Self::page,
+        page: page::page,
     };
     const DATA: &'static str = "cold";
     const EXAMPLES: &'static [(&'static str, &'static str)] = &[("halcyon-compaction", "measure")];
@@ -100,19 +99,12 @@ impl Experiment for Arguments {
             let of_round = |table: &&Table| round == 0 || !table.is_brief;
             let tables: Vec<&Table> = tables.iter().filter(of_round).collect();
             for version in [None, Some(Version::V5), Some(Version::V6)] {
-                match bench.turns(version, &tables) {
-                    // One rival less is still a result.
-                    Err(error) if version.is_some() => bench.miss(version, &error.to_string()),
-                    done => done?,
-                }
+                let outcome = bench.turns(version, &tables);
+                bench.invocation.or_missing(version.is_some(), &name(version), outcome)?;
                 bench.invocation.write()?;
             }
         }
         Ok(())
-    }
-
-    fn page(record: &mut Record) -> Result<Page> {
-        page::page(record)
     }
 }
 
@@ -155,6 +147,11 @@ impl Arguments {
     }
 }
 
+/// Of a server's turns.
+fn name(version: Option<Version>) -> String {
+    format!("Cassandra {}", version.map_or("", Version::name))
+}
+
 struct Bench<'a> {
     arguments: &'a Arguments,
     invocation: &'a mut Invocation,
@@ -163,11 +160,6 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn miss(&mut self, version: Option<Version>, why: &str) {
-        let name = version.map_or("", Version::name);
-        self.invocation.record.miss(format!("Cassandra {name}: {why}"));
-    }
-
     /// A server's turns, in one life of it. None: of Halcyon.
     fn turns(&mut self, version: Option<Version>, tables: &[&Table]) -> Result<()> {
         if !self.invocation.takes_part(version.map_or("halcyon", Version::name)) {
@@ -183,31 +175,23 @@ impl Bench<'_> {
             turn::sweep(&subject.server, &table.set, &table.rows, *sweep_rate, time)?;
         }
         for table in tables {
-            match self.turn(&subject, table) {
-                Ok((figures, turn)) => {
-                    let record = &mut self.invocation.record;
-                    let Contender { peer, mode } = &subject.server.contender;
-                    let mode = format!("{mode}, {}", table.set.kind.format.title());
-                    let figures = figures.with("page_cache_dropped", f64::from(u8::from(is_cold)));
-                    if !table.is_brief {
-                        let device = [
-                            ("4 KiB", &turn.device),
-                            ("4 KiB, at the same rate", &turn.device_paced),
-                        ];
-                        for (mode, own) in device {
-                            let figures = Measurements::default().fields("", own);
-                            record.add(&table.heading, &Contender::new("device", mode), figures);
-                        }
-                    }
-                    let who = Contender::new(peer, &mode);
-                    record.add_with(&table.heading, &who, figures, turn.details);
+            let outcome = self.turn(&subject, table);
+            let who = format!("{}: {}", name(version), table.set.table());
+            let done = self.invocation.or_missing(version.is_some(), &who, outcome)?;
+            let Some((figures, turn)) = done else { continue };
+            let record = &mut self.invocation.record;
+            let Contender { peer, mode } = &subject.server.contender;
+            let mode = format!("{mode}, {}", table.set.kind.format.title());
+            let figures = figures.with("page_cache_dropped", f64::from(u8::from(is_cold)));
+            if !table.is_brief {
+                let device =
+                    [("4 KiB", &turn.device), ("4 KiB, at the same rate", &turn.device_paced)];
+                for (mode, own) in device {
+                    let figures = Measurements::default().fields("", own);
+                    record.add(&table.heading, &Contender::new("device", mode), figures);
                 }
-                Err(error) if version.is_some() => {
-                    let why = format!("{}: {error}", table.set.table());
-                    self.miss(version, &why);
-                }
-                Err(error) => return Err(error),
             }
+            record.add_with(&table.heading, &Contender::new(peer, &mode), figures, turn.details);
         }
         subject.stop()
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::page;
 use super::rows::{Reads, Rows, statement};
 use crate::chunks::aligned;
-use crate::connection::{self};
+use crate::connection;
 use crate::dataset::DataSet;
 use crate::device_read;
 use crate::gauge::{Gauge, UserReads};

@@ -4,33 +4,29 @@
 //! 2. Meanwhile, at every look: bytes of the two tables on disk, and tombstones per read as the server counts them.
 //! 3. Does it stay as it was? The p99 of the last third by that of the first after the start, and the disk likewise.
 
+mod look;
 mod page;
 mod tables;
 
-use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use halcyon_client::blocking::Connection;
 use halcyon_oracle::{Result, Version};
-use serde::{Deserialize, Serialize};
+use look::{DISK, growth, look};
+use serde::Serialize;
 use serde_json::json;
 use tables::{CLASSES, Messages, statements_of_tables};
 
-use crate::connection::{self, bigint};
+use crate::connection;
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::latency::{Latencies, Outcome, Sample};
 use crate::load::{Random, random_bytes};
-use crate::machine::files_below;
 use crate::paced::{Asked, Paced};
-use crate::page::Page;
 use crate::record::{Contender, Measurements, Record};
-use crate::server::{Plan, Server, Sync};
+use crate::server::{Plan, Server};
 
 /// Stretches that a run is looked at in.
 const SLICES: usize = 60;
-/// The heading of what was seen on disk.
-const DISK: &str = "on disk";
 /// So that a run of minutes has as many flushes as a run of hours has with the default.
 const SMALL: [&str; 2] = ["memtable_heap_space: 32MiB", "memtable_offheap_space: 32MiB"];
 /// Of Cassandra.
@@ -55,7 +51,7 @@ impl Experiment for Arguments {
     const LISTED: Listed = Listed {
         name: "E6",
         asks: "Does completed work of a message store compact away?",
-        page: Self::page,
+        page: |record| page::page(record),
     };
     const DATA: &'static str = "messaging";
 
@@ -66,20 +62,6 @@ impl Experiment for Arguments {
     fn run(self, invocation: &mut Invocation) -> Result<()> {
         invocation.turns(1, |invocation, version| self.course(invocation, version))
     }
-
-    fn page(record: &mut Record) -> Result<Page> {
-        page::page(record)
-    }
-}
-
-/// What was seen at a time.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
-struct Look {
-    seconds: f64,
-    messages_bytes: u64,
-    log_bytes: u64,
-    /// Tombstones that reads of the messages passed: median and p99 since the start, where the server says.
-    tombstones: Option<(f64, f64)>,
 }
 
 impl Arguments {
@@ -87,7 +69,7 @@ impl Arguments {
     fn course(&self, invocation: &mut Invocation, version: Option<Version>) -> Result<()> {
         let dir = invocation.fresh(version.map_or("halcyon", |_| "cassandra"))?;
         let data = dir.join(version.map_or("data", |_| "data/data"));
-        let plan = Plan::as_it_comes(version, dir, HEAP).sync(Sync::Batch).set_all(&SMALL);
+        let plan = Plan::as_it_comes(version, dir, HEAP).durable().set_all(&SMALL);
         let server = Server::start(&invocation.programs, &plan)?;
         let mut connection = connection::open(server.port)?;
         for statement in statements_of_tables(self.window) {
@@ -153,41 +135,4 @@ fn note_latencies(record: &mut Record, who: &Contender, asked: &Asked, seconds: 
         let details = json!({ "slice_seconds": seconds * step, "p99_us": slices });
         record.add_with(name, who, figures, details);
     }
-}
-
-/// Of the messages on disk: most in the last third by most in the middle one.
-fn growth(looks: &[Look], seconds: f64) -> f64 {
-    let most = |from: f64, until: f64| {
-        let inside = looks.iter().filter(|look| {
-            let at = look.seconds / seconds;
-            from <= at && at < until
-        });
-        inside.map(|look| look.messages_bytes).max().unwrap_or(0) as f64
-    };
-    // The least that is there at all: an SSTable's small components.
-    most(0.67, 1.1) / most(0.33, 0.67).max(65_536.0)
-}
-
-/// `keyspace` is the folder of the tables.
-fn look(at: Duration, keyspace: &Path, connection: &mut Connection) -> Result<Look> {
-    let bytes = |table: &str| -> u64 {
-        let files = files_below(keyspace).into_iter();
-        let of_table = files.filter(|path| {
-            let folder = path.strip_prefix(keyspace).ok().and_then(|path| path.iter().next());
-            folder.is_some_and(|folder| folder.to_string_lossy().starts_with(&format!("{table}-")))
-        });
-        of_table.filter_map(|path| path.metadata().ok()).map(|about| about.len()).sum()
-    };
-    let page = connection.page(
-        "SELECT p50th, p99th FROM system_views.tombstones_per_read WHERE keyspace_name = 'bench' AND table_name = 'messages'",
-    )?;
-    let number = |cell: Option<&Option<Vec<u8>>>| bigint(cell?.as_ref()).map(f64::from_bits);
-    let row = page.rows.first();
-    let tombstones = row.and_then(|row| Some((number(row.first())?, number(row.get(1))?)));
-    Ok(Look {
-        seconds: at.as_secs_f64(),
-        messages_bytes: bytes("messages"),
-        log_bytes: bytes("log"),
-        tombstones: tombstones.filter(|(p50, _)| p50.is_finite()),
-    })
 }

@@ -4,8 +4,8 @@ use halcyon_oracle::Result;
 use plotters::style::RGBColor;
 use serde_json::json;
 
+use super::look::{DISK, Look};
 use super::tables::{CLASSES, statements_of_tables};
-use super::{DISK, Look};
 use crate::page::Page;
 use crate::plot::{Axis, Grid, HALCYON, Line, OTHER, Panel};
 use crate::record::{Record, Target, Turn};

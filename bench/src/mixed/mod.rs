@@ -25,8 +25,6 @@ use crate::latency::{Sample, about};
 use crate::load::Table;
 use crate::machine;
 use crate::paced::Paced;
-use crate::page::Page;
-use crate::record::Record;
 use crate::rows::{Inserts, Reads, make_hot};
 use crate::server::{Plan, Server};
 use crate::standstill::{Standstill, since};
@@ -66,7 +64,7 @@ impl Experiment for Arguments {
     const LISTED: Listed = Listed {
         name: "mixed",
         asks: "Does anything stand still while rows are inserted, flushed and compacted?",
-        page: Self::page,
+        page: page::page,
     };
     const DATA: &'static str = "mixed";
 
@@ -78,10 +76,6 @@ impl Experiment for Arguments {
     fn run(self, invocation: &mut Invocation) -> Result<()> {
         let memory = invocation.memory(self.memory);
         invocation.turns(self.rounds, |invocation, version| self.turn(invocation, memory, version))
-    }
-
-    fn page(record: &mut Record) -> Result<Page> {
-        page::page(record)
     }
 }
 

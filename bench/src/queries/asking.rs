@@ -7,9 +7,9 @@ use halcyon_oracle::Result;
 use halcyon_protocol::client::{Answer, Page};
 use halcyon_protocol::{Consistency, QueryParameters, Value, Values};
 
-use crate::connection::{self};
-use crate::latency::Latencies;
-use crate::load::{Completed, Random};
+use crate::connection;
+use crate::latency::{Completed, Latencies};
+use crate::load::Random;
 use crate::process::CpuOf;
 
 const PAGE: i32 = 5_000;

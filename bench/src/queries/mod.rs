@@ -108,7 +108,7 @@ impl Experiment for Arguments {
     const LISTED: Listed = Listed {
         name: "cql",
         asks: "What do indexes, views and the search for vectors cost?",
-        page: Self::page,
+        page,
     };
     const DATA: &'static str = "queries";
 
@@ -135,27 +135,27 @@ impl Experiment for Arguments {
         }
         Ok(())
     }
+}
 
-    fn page(record: &mut Record) -> Result<Page> {
-        let of = |start: &str| -> Vec<String> {
-            let headings = record.headings().into_iter();
-            headings.filter(|heading| heading.starts_with(start)).map(str::to_owned).collect()
-        };
-        let queries = [of("index"), of("storage")].concat();
-        let drawn = [of("writes"), queries.clone(), of(VECTORS)].concat();
-        let names = json!({
-            "drawn": drawn,
-            "writes": of("writes"),
-            "queries": queries,
-            "searches": of(VECTORS),
-        });
-        Ok(Page {
-            template: include_str!("../../cql/page.md"),
-            targets: targets(record),
-            names,
-            ..Page::default()
-        })
-    }
+fn page(record: &mut Record) -> Result<Page> {
+    let of = |start: &str| -> Vec<String> {
+        let headings = record.headings().into_iter();
+        headings.filter(|heading| heading.starts_with(start)).map(str::to_owned).collect()
+    };
+    let queries = [of("index"), of("storage")].concat();
+    let drawn = [of("writes"), queries.clone(), of(VECTORS)].concat();
+    let names = json!({
+        "drawn": drawn,
+        "writes": of("writes"),
+        "queries": queries,
+        "searches": of(VECTORS),
+    });
+    Ok(Page {
+        template: include_str!("../../cql/page.md"),
+        targets: targets(record),
+        names,
+        ..Page::default()
+    })
 }
 
 struct Bench<'a> {

@@ -20,10 +20,9 @@ use serde::Serialize;
 use crate::dataset::{Codec, DataSet, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::keys::Keys;
-use crate::page::Page;
 use crate::read_ahead::ReadAhead;
-use crate::record::{Contender, Record};
-use crate::stretch::{Phase, Schedule, Stretch};
+use crate::record::Contender;
+use crate::stretch::{Phase, Schedule};
 
 const CODEC: &str = "lz4-4";
 
@@ -104,10 +103,6 @@ impl Experiment for Arguments {
         bench.rounds()?;
         bench.check_content()
     }
-
-    fn page(record: &mut Record) -> Result<Page> {
-        page::page(record)
-    }
 }
 
 impl Arguments {
@@ -159,13 +154,8 @@ impl Bench<'_> {
         for _ in 0..self.arguments.rounds {
             for nodes in &self.arguments.nodes {
                 for who in &contenders {
-                    match self.turns(who, *nodes) {
-                        // One rival less is still a result.
-                        Err(error) if !who.is_halcyon() => {
-                            self.invocation.record.miss(format!("{}: {error}", who.name()));
-                        }
-                        done => done?,
-                    }
+                    let outcome = self.turns(who, *nodes);
+                    self.invocation.or_missing(!who.is_halcyon(), &who.name(), outcome)?;
                 }
             }
         }
@@ -199,12 +189,9 @@ impl Bench<'_> {
         }
         ring.stop();
         for (shape, stretches) in turns {
-            for Stretch { phase, figures, details } in stretches {
-                let heading = heading(shape, nodes, phase);
-                self.invocation.record.add_with(&heading, who, figures, details);
-            }
+            self.invocation.note(who, stretches, |phase| heading(shape, nodes, phase))?;
         }
-        self.invocation.write()
+        Ok(())
     }
 
     /// All contenders leave the same: who loses rows must not win a race.

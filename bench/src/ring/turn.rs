@@ -10,8 +10,6 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::Duration;
 
 use halcyon_oracle::Result;
 use halcyon_protocol::Consistency;
@@ -25,9 +23,7 @@ use crate::paced::Paced;
 use crate::programs::Programs;
 use crate::record::Measurements;
 use crate::restore::{sstables_in, wait_until};
-use crate::standstill::{Standstill, since};
-use crate::stretch::{Phase, SETTLES, Schedule, Span, Stretch, course, rest};
-use crate::timeline::Meter;
+use crate::stretch::{Phase, Schedule, Span, Stretch, Watched};
 
 /// To a node that is alone, connections.
 const CONNECTIONS: usize = 2;
@@ -44,10 +40,10 @@ pub(super) fn run(
     let folders = ring.give(copies)?;
     let folder = folders.first().ok_or("no folder")?;
     let rows = ring.rows(set, schedule.keys)?;
-    let mut watched = Watched { ring, set, folder, schedule };
-    watched.ask(Keys { cold_every: 0, ..schedule.keys }, schedule.warm_up)?;
+    let mut watched = WatchedRing { ring, set, folder, rate: schedule.rate };
+    watched.read_for(Keys { cold_every: 0, ..schedule.keys }, schedule.warm_up)?;
     let was_cold = schedule.cold && drop_page_cache();
-    let mut stretches = watched.course()?;
+    let mut stretches = watched.course(schedule, folder)?;
     if ring.rows(set, schedule.keys)? != rows {
         return Err("the rows are not what they were before the compaction".into());
     }
@@ -71,51 +67,26 @@ pub(super) fn run(
     Ok(stretches)
 }
 
-struct Watched<'a> {
+struct WatchedRing<'a> {
     ring: &'a mut Ring,
     set: &'a DataSet,
     /// Of the table on the node that compacts.
     folder: &'a Path,
-    schedule: &'a Schedule,
+    /// Reads a second.
+    rate: f64,
 }
 
-impl Watched<'_> {
-    fn start(&self, keys: Keys, seed: u64) -> Result<Paced> {
+impl Watched for WatchedRing<'_> {
+    fn reads(&self, keys: Keys, seed: u64) -> Result<Paced> {
         let mut addresses = self.ring.addresses();
         if let [one] = addresses[..] {
             addresses = vec![one; CONNECTIONS];
         }
         let reads = keys.reads(&format!("{KEYSPACE}.{}", self.set.table()), seed);
-        Paced::at(&addresses, Consistency::Quorum, self.schedule.rate, reads)
+        Paced::at(&addresses, Consistency::Quorum, self.rate, reads)
     }
 
-    /// Reads for a while, and waits for the answers.
-    fn ask(&self, keys: Keys, time: Duration) -> Result<()> {
-        let paced = self.start(keys, 7)?;
-        sleep(time);
-        paced.stop().map(drop)
-    }
-
-    fn course(&mut self) -> Result<Vec<Stretch>> {
-        let Schedule { keys, idle, afterwards, step, .. } = *self.schedule;
-        let (hot, twice) = self.schedule.all_hot_twice();
-        self.ask(hot, twice)?;
-        let meter = Meter::start(self.folder, step)?;
-        let (paced, still) = (self.start(keys, 1)?, Standstill::watch());
-        sleep(SETTLES);
-        let spans = [
-            self.stretch(&paced, Phase::Idle, |_| rest(idle))?,
-            self.stretch(&paced, Phase::FullSpeed, |watched| watched.ring.compact(watched.set))?,
-            self.stretch(&paced, Phase::Afterwards, |_| rest(afterwards))?,
-        ];
-        let start = paced.start;
-        let gaps = since(start, still.stop());
-        let asked = paced.stop()?;
-        let moved = meter.stop(start)?;
-        Ok(course(spans, self.set.data_bytes(), &asked, &gaps, (&moved, step)))
-    }
-
-    fn stretch(
+    fn span(
         &mut self,
         paced: &Paced,
         phase: Phase,
@@ -137,6 +108,16 @@ impl Watched<'_> {
         Ok(Span { phase, from, until, figures, details })
     }
 
+    fn compact(&mut self) -> Result<()> {
+        self.ring.compact(self.set)
+    }
+
+    fn data_bytes(&self) -> u64 {
+        self.set.data_bytes()
+    }
+}
+
+impl WatchedRing<'_> {
     /// Of the page cache: of the table's files, and of the cage.
     fn growth(&self, figures: &mut Measurements, files: Option<u64>, cage: Option<(u64, u64)>) {
         let grown = |after: u64, before: u64| after as f64 - before as f64;

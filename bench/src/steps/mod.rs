@@ -25,16 +25,15 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cage::Cage;
-use crate::connection::{self};
+use crate::connection;
 use crate::gauge::Gauge;
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::latency::{Latencies, Sample, about};
-use crate::load::{KEYSPACE, Load, Request, Table, Until};
+use crate::load::{KEYSPACE, Table, Until, write};
 use crate::machine;
 use crate::major;
 use crate::paced::{Asked, Paced};
-use crate::page::Page;
-use crate::record::{Contender, Record};
+use crate::record::Contender;
 use crate::rows::{Inserts, Reads, WARMS, make_hot, read_twice};
 use crate::server::{Plan, Server};
 
@@ -84,7 +83,7 @@ impl Experiment for Arguments {
     const LISTED: Listed = Listed {
         name: "steps",
         asks: "Does compaction take only what the reads leave it, with nothing set, whatever the load?",
-        page: Self::page,
+        page: page::page,
     };
     const DATA: &'static str = "steps";
 
@@ -112,10 +111,6 @@ impl Experiment for Arguments {
         }
         Ok(())
     }
-
-    fn page(record: &mut Record) -> Result<Page> {
-        page::page(record)
-    }
 }
 
 impl Arguments {
@@ -139,7 +134,7 @@ impl Arguments {
             "'class': 'SizeTieredCompactionStrategy', 'enabled': false",
         )?;
         for _ in 0..self.sstables {
-            Load::new(Request::Write, table, Until::EveryKey).run(server.port)?;
+            write(table, Until::EveryKey, server.port)?;
             server.flush(KEYSPACE)?;
         }
         for name in [AT_REST, COMPACTING] {
@@ -261,10 +256,10 @@ impl Arguments {
         // A table of its own, for its rows are others.
         let table = Table { name: "most", rows: u64::MAX >> 1, blob: self.value };
         table.create(port)?;
-        let seconds = self.seconds / 2.0;
-        let completed = Load::lasting(Request::Write, table, seconds).run(port)?;
+        let time = Duration::from_secs_f64(self.seconds / 2.0);
+        let per_second = write(table, Until::Elapsed(time), port)?;
         connection::open(port)?.query(&format!("DROP TABLE {KEYSPACE}.{}", table.name))?;
-        Ok(completed.operations as f64 / completed.seconds)
+        Ok(per_second)
     }
 }
 

@@ -27,8 +27,6 @@ use crate::dataset::{Codec, DataSet, Shape};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::keys::Keys;
 use crate::latte::Latte;
-use crate::page::Page;
-use crate::record::Record;
 use crate::stretch::{Phase, Schedule, Stretch};
 
 const CODEC: &str = "lz4-4";
@@ -90,7 +88,7 @@ impl Experiment for Arguments {
     const LISTED: Listed = Listed {
         name: "E1",
         asks: "How long do reads take while it compacts (E1), and who made them wait (E2)?",
-        page: Self::page,
+        page: page::page,
     };
     const DATA: &'static str = "";
     const EXAMPLES: &'static [(&'static str, &'static str)] = &[("halcyon-compaction", "measure")];
@@ -112,10 +110,6 @@ impl Experiment for Arguments {
         bench.invocation.drop_page_cache();
         bench.rounds()?;
         bench.targets()
-    }
-
-    fn page(record: &mut Record) -> Result<Page> {
-        page::page(record)
     }
 }
 
@@ -225,24 +219,16 @@ impl Bench<'_> {
         suffix: &str,
         turn: Result<Vec<Stretch>>,
     ) -> Result<()> {
-        match turn {
-            Ok(stretches) => self.note(mode, suffix, stretches),
-            // One rival less is still a result.
-            Err(error) if mode.version.is_some() => {
-                let name = mode.contender.name();
-                self.invocation.record.miss(format!("{name}{suffix}: {error}"));
-                Ok(())
-            }
-            Err(error) => Err(error),
+        let who = format!("{}{suffix}", mode.contender.name());
+        match self.invocation.or_missing(mode.version.is_some(), &who, turn)? {
+            Some(stretches) => self.note(mode, suffix, stretches),
+            None => Ok(()),
         }
     }
 
     fn note(&mut self, mode: &Mode, suffix: &str, stretches: Vec<Stretch>) -> Result<()> {
-        for Stretch { phase, figures, details } in stretches {
-            let heading = format!("{}{suffix}", phase.name());
-            self.invocation.record.add_with(&heading, &mode.contender, figures, details);
-        }
-        self.invocation.write()
+        let heading = |phase: Phase| format!("{}{suffix}", phase.name());
+        self.invocation.note(&mode.contender, stretches, heading)
     }
 
     fn targets(&mut self) -> Result<()> {

@@ -20,8 +20,7 @@ use crate::keys::Keys;
 use crate::machine::{self, drop_page_cache};
 use crate::paced::Paced;
 use crate::standstill::{Standstill, since};
-use crate::stretch::{Phase, SETTLES, Schedule, Span, Stretch, course, rest, stretch};
-use crate::timeline::Meter;
+use crate::stretch::{Phase, Schedule, Span, Stretch, Watched, rest, stretch};
 
 pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Result<Vec<Stretch>> {
     let load = machine::load();
@@ -29,15 +28,19 @@ pub(super) fn run(making: &Making<'_>, mode: &Mode, schedule: &Schedule) -> Resu
     let was_cold = schedule.cold && drop_page_cache();
     let trace = BlockTrace::under(making.home);
     let trace = trace.inspect_err(|e| eprintln!("bench: no trace of the device: {e}")).ok();
-    let mut watched =
-        Watched { subject: &mut subject, home: making.home, trace: trace.as_ref(), schedule };
-    let mut stretches = watched.at_full_speed()?;
+    let mut watched = WatchedServer {
+        subject: &mut subject,
+        home: making.home,
+        trace: trace.as_ref(),
+        rate: schedule.rate,
+    };
+    let mut stretches = watched.course(schedule, making.home)?;
     if !schedule.throttled.is_zero() {
         watched.subject.again(Some(THROTTLE_MIB))?;
         if schedule.cold {
             drop_page_cache();
         }
-        stretches.extend(watched.throttled()?);
+        stretches.push(watched.throttled(schedule)?);
     }
     subject.stop()?;
     for Stretch { figures, .. } in &mut stretches {
@@ -63,39 +66,37 @@ pub(super) fn started<'a>(
 
 /// Reads for a while, and waits for the answers.
 pub(super) fn ask(subject: &Subject<'_>, keys: Keys, rate: f64, time: Duration) -> Result<()> {
-    let reads = keys.reads(&subject.table(), 7);
-    let paced = Paced::start(subject.server()?.port, rate, reads)?;
+    let paced = reads(subject, keys, rate, 7)?;
     sleep(time);
     paced.stop().map(drop)
 }
 
-struct Watched<'a, 'b> {
+fn reads(subject: &Subject<'_>, keys: Keys, rate: f64, seed: u64) -> Result<Paced> {
+    Paced::start(subject.server()?.port, rate, keys.reads(&subject.table(), seed))
+}
+
+struct WatchedServer<'a, 'b> {
     subject: &'a mut Subject<'b>,
     home: &'a Path,
     trace: Option<&'a BlockTrace>,
-    schedule: &'a Schedule,
+    /// Reads a second.
+    rate: f64,
 }
 
-impl Watched<'_, '_> {
-    fn begin(&self) -> Result<Paced> {
-        let Schedule { keys, rate, .. } = *self.schedule;
-        let (hot, twice) = self.schedule.all_hot_twice();
-        ask(self.subject, hot, rate, twice)?;
-        let reads = keys.reads(&self.subject.table(), 1);
-        let paced = Paced::start(self.subject.server()?.port, rate, reads)?;
-        sleep(SETTLES);
-        Ok(paced)
+impl Watched for WatchedServer<'_, '_> {
+    fn reads(&self, keys: Keys, seed: u64) -> Result<Paced> {
+        reads(self.subject, keys, self.rate, seed)
     }
 
-    fn stretch(
+    fn span(
         &mut self,
         paced: &Paced,
         phase: Phase,
-        work: impl FnOnce(&mut Subject<'_>) -> Result<()>,
+        work: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<Span> {
         let gauge = Gauge::begin(self.subject.server()?, self.home, self.trace)?;
         let from = paced.now();
-        work(self.subject)?;
+        work(self)?;
         let until = paced.now();
         let (mut figures, details) = gauge.end(self.subject.server()?, self.trace)?;
         if let Some((cached, all)) = self.subject.holds() {
@@ -105,30 +106,24 @@ impl Watched<'_, '_> {
         Ok(Span { phase, from, until, figures, details })
     }
 
-    fn at_full_speed(&mut self) -> Result<Vec<Stretch>> {
-        let Schedule { idle, afterwards, step, .. } = *self.schedule;
-        let meter = Meter::start(self.home, step)?;
-        let (paced, still) = (self.begin()?, Standstill::watch());
-        let spans = [
-            self.stretch(&paced, Phase::Idle, |_| rest(idle))?,
-            self.stretch(&paced, Phase::FullSpeed, |subject| subject.compact())?,
-            self.stretch(&paced, Phase::Afterwards, |_| rest(afterwards))?,
-        ];
-        let (start, data_bytes) = (paced.start, self.subject.data_bytes());
-        let gaps = since(start, still.stop());
-        let asked = paced.stop()?;
-        Ok(course(spans, data_bytes, &asked, &gaps, (&meter.stop(start)?, step)))
+    fn compact(&mut self) -> Result<()> {
+        self.subject.compact()
     }
 
-    fn throttled(&mut self) -> Result<Option<Stretch>> {
-        let time = self.schedule.throttled;
-        let (paced, still) = (self.begin()?, Standstill::watch());
-        let span = self.stretch(&paced, Phase::Throttled, |subject| {
-            subject.begin()?;
-            rest(time)
+    fn data_bytes(&self) -> u64 {
+        self.subject.data_bytes()
+    }
+}
+
+impl WatchedServer<'_, '_> {
+    fn throttled(&mut self, schedule: &Schedule) -> Result<Stretch> {
+        let (paced, still) = (self.settled_reads(schedule)?, Standstill::watch());
+        let span = self.span(&paced, Phase::Throttled, |watched| {
+            watched.subject.begin()?;
+            rest(schedule.throttled)
         })?;
         let gaps = since(paced.start, still.stop());
         let asked = paced.stop()?;
-        Ok(Some(stretch(span, &asked, &gaps)))
+        Ok(stretch(span, &asked, &gaps))
     }
 }

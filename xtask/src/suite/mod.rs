@@ -28,8 +28,7 @@ use crate::{Result, bounded, needs, repository, tidy};
 /// Of a whole run, less than what CI gives it.
 const RUN_MAX: Duration = Duration::from_secs(85 * 60);
 const SIM_SEEDS: &str = "20";
-const EXPERIMENTS: [&str; 12] =
-    ["compaction", "node", "cql", "E1", "E3", "E4", "E5", "E6", "mixed", "steps", "chores", "cold"];
+const EXPERIMENTS: [&str; 7] = ["cql", "E1", "E6", "mixed", "steps", "chores", "cold"];
 /// Even when tiny, this one needs a Cassandra.
 const WITH_CASSANDRA: &str = "ring";
 

@@ -1,15 +1,11 @@
-//! The programs that `cargo x bench` runs: they make the data of experiments, look at it, and measure the bounds.
+//! The programs that `cargo x bench` runs: they make the data of experiments and look at it.
 //!
 //! ```text
 //! measure generate DIRECTORY --bytes N --sstables N --compression lz4-4 [--shape wide] [--version da]   the inputs
 //! measure inspect  DIRECTORY                                               what statistics say of SSTables
-//! measure codec    DIRECTORY [--bytes N]                                   decompress, check, compress: one core
-//! measure device   DIRECTORY --write BYTES --output FILE [--access direct] the same bytes, moved and not looked at
 //! ```
-//! Each prints one line of JSON. What is compared is `halcyon compact` itself.
+//! Each prints one line of JSON.
 
-mod codec;
-mod device;
 mod generate;
 mod inspect;
 mod parts;
@@ -28,7 +24,7 @@ use halcyon_sstable::{OpenOptions, SSTable, Version};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-const USAGE: &str = "measure generate|inspect|codec|device DIRECTORY [--name value]…";
+const USAGE: &str = "measure generate|inspect DIRECTORY [--name value]…";
 
 /// `--name value` pairs after the verb and its directory.
 struct Words {
@@ -109,8 +105,6 @@ fn run() -> Result<String> {
         match verb.as_str() {
             "generate" => generate::run(&disk, &words).await,
             "inspect" => inspect::run(&disk, &words).await,
-            "codec" => codec::run(&disk, &words).await,
-            "device" => device::run(&disk, &words).await,
             _ => Err(USAGE.into()),
         }
     })

@@ -6,9 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::Rounds;
 
-/// What bars cannot exceed, by name.
-pub(crate) type Bounds = Vec<(String, f64)>;
-
 /// A column of a table, or the bars of a plot: a figure, scaled for a reader.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Column {
@@ -16,7 +13,6 @@ pub(crate) struct Column {
     pub(crate) key: String,
     decimals: usize,
     times: f64,
-    prefix: String,
     unit: String,
     /// The least and the most behind the median.
     spread: bool,
@@ -36,7 +32,6 @@ pub(crate) fn column(
         key,
         decimals,
         times: options.get::<Option<f64>>("times")?.unwrap_or(1.0),
-        prefix: options.get::<Option<String>>("prefix")?.unwrap_or_default(),
         unit: options.get::<Option<String>>("unit")?.unwrap_or_default(),
         spread: options.get::<Option<bool>>("spread")?.unwrap_or_default(),
         at_most: options.get("at_most")?,
@@ -50,7 +45,7 @@ impl Column {
         if let Some(bound) = self.at_most {
             return if value <= bound { "held" } else { "missed" }.to_owned();
         }
-        format!("{}{:.*}{}", self.prefix, self.decimals, value * self.times, self.unit)
+        format!("{:.*}{}", self.decimals, value * self.times, self.unit)
     }
 
     pub(crate) fn cell(&self, rounds: Rounds<'_>) -> String {

@@ -4,9 +4,9 @@
 //!
 //! | | |
 //! |---|---|
-//! | `col(title, key, decimals, times=, prefix=, unit=, spread=, at_most=)` | a column of a table, or the bars of a plot |
+//! | `col(title, key, decimals, times=, unit=, spread=, at_most=)` | a column of a table, or the bars of a plot |
 //! | `table(headings, columns, corner=)` | a row for each contender under each heading; `corner`: the title of the headings' column |
-//! | `bars(file, title, headings, columns, bounds=)` | draws a plot beside the page; the file's name |
+//! | `bars(file, title, headings, columns)` | draws a plot beside the page; the file's name |
 //! | `headings()`, `contenders(heading)` | of the record, in the order of the first turns |
 //! | `number \| fixed(decimals)` | a number for a reader |
 //!
@@ -22,7 +22,7 @@ use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value as Shown
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::column::{Bounds, Column, column};
+use crate::column::{Column, column};
 use crate::plot::{Bars, Section};
 use crate::record::{Record, Target};
 
@@ -111,15 +111,10 @@ fn engine(record: Arc<Record>, plots: &Arc<Mutex<Plots>>) -> Result<Environment<
         move |file: String,
               title: String,
               Serde(headings): Serde<Vec<Heading>>,
-              Serde(columns): Serde<Vec<Column>>,
-              options: Kwargs| {
-            let bounds: Option<Serde<BTreeMap<String, Bounds>>> = options.get("bounds")?;
-            options.assert_all_used()?;
-            let mut bounds = bounds.map(|bounds| bounds.0).unwrap_or_default();
+              Serde(columns): Serde<Vec<Column>>| {
             let section = |heading: &Heading| {
                 let (heading, title) = heading.names();
-                let bounds = bounds.remove(heading).unwrap_or_default();
-                Section { heading: heading.to_owned(), title: title.to_owned(), bounds }
+                Section { heading: heading.to_owned(), title: title.to_owned() }
             };
             let sections = headings.iter().map(section).collect();
             let svg = Bars { title, columns, sections }.svg(&record);

@@ -3,10 +3,10 @@
 //! ```text
 //!              MiB/s of raw rows      CPU s/GiB            Cassandra 6 direct            Halcyon direct
 //!   LZ4, 4 KiB chunks                                      100 ms ┤    ▒▒▒╱╲▒▒           ┤    ▒▒▒
-//!      Halcyon ██████████┊ ├┤         ██                    10 ms ┤    ▒╱▒▒▒╲▒           ┤    ▒▒▒
+//!      Halcyon ██████████  ├┤         ██                    10 ms ┤    ▒╱▒▒▒╲▒           ┤    ▒▒▒
 //!    Cassandra ███                    ███████                1 ms ┤───╱▒▒▒▒▒▒╲──         ┤────▒▒▒────
 //! ```
-//! Whiskers go from the least to the most; dashed lines in the first column of bars are bounds.
+//! Whiskers go from the least to the most.
 //!
 //! Every label gets the room that its letters take by a generous estimate: the reader's font is not known here.
 
@@ -16,7 +16,7 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatte
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::column::{Bounds, Column};
+use crate::column::Column;
 use crate::record::{Contender, Record};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -77,8 +77,6 @@ pub(crate) struct Bars {
 pub(crate) struct Section {
     pub(crate) heading: String,
     pub(crate) title: String,
-    /// Values that the first column's bars cannot exceed, by name.
-    pub(crate) bounds: Bounds,
 }
 
 const BAR_SPACE: i32 = 22;
@@ -117,8 +115,7 @@ impl Bars {
                     let corner = (labels + panel * number, top + SECTION_HEAD);
                     let size = (BARS + numbers, BAR_SPACE * rows(section));
                     let area = root.clone().shrink(corner, size);
-                    let bounds = if number == 0 { section.bounds.as_slice() } else { &[] };
-                    bars(&area, record, &section.heading, column, bounds)?;
+                    bars(&area, record, &section.heading, column)?;
                 }
                 top += of_section(section);
             }
@@ -128,19 +125,10 @@ impl Bars {
 }
 
 /// The bars of one figure under one heading; the area is as wide as the longest bar and a number behind it.
-fn bars(
-    area: &Area<'_>,
-    record: &Record,
-    heading: &str,
-    column: &Column,
-    bounds: &[(String, f64)],
-) -> Result<()> {
+fn bars(area: &Area<'_>, record: &Record, heading: &str, column: &Column) -> Result<()> {
     let contenders = record.contenders(heading);
     let spread = |who| record.rounds(heading, who).spread(&column.key).unwrap_or_default();
     let most = contenders.iter().map(|who| spread(who).max).fold(1e-9, f64::max);
-    // A bound far away is left out, because the bars would be too short to compare.
-    let bounds: Vec<&(String, f64)> = bounds.iter().filter(|(_, at)| *at < 2.0 * most).collect();
-    let most = bounds.iter().map(|(_, at)| *at).fold(most, f64::max);
     let x = |value: f64| (value / most * f64::from(BARS)).round() as i32;
     for (row, who) in (0..).zip(contenders) {
         let spread = spread(who);
@@ -151,14 +139,6 @@ fn bars(
         area.draw(&PathElement::new(vec![(least, middle), (end, middle)], INK.stroke_width(2)))?;
         let shown = column.shown(spread.median);
         write(area, &shown, (end.max(x(spread.median)) + 6, middle), false, HPos::Left)?;
-    }
-    let bottom = area.dim_in_pixel().1 as i32;
-    for (name, at) in bounds {
-        for from in (0..bottom).step_by(7) {
-            let dash = vec![(x(*at), from), (x(*at), (from + 4).min(bottom))];
-            area.draw(&PathElement::new(dash, BOUND.stroke_width(1)))?;
-        }
-        write(area, name, (x(*at), bottom + 8), false, HPos::Center)?;
     }
     Ok(())
 }

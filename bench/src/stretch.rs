@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::keys::{COLD, HOT, Keys};
 use crate::latency::{Latencies, Outcome, Sample};
 use crate::paced::{Asked, Paced};
-use crate::record::{Contender, Measurements, Record};
+use crate::record::{Contender, Measurements, Record, Spread, Turn};
 use crate::standstill::{Standstill, since};
 use crate::timeline::{self, Meter};
 
@@ -60,6 +60,20 @@ pub(crate) fn added_by_compaction(
     let each_second = |phase| Some(median(phase, of)? / median(phase, "seconds")?);
     let at_rest = each_second(Phase::Idle)?.min(each_second(Phase::Afterwards)?);
     Some(median(Phase::FullSpeed, of)? - at_rest * median(Phase::FullSpeed, "seconds")?)
+}
+
+/// What a page's method says of the reads of turns.
+pub(crate) fn about_reads(turns: &[&Turn]) -> Value {
+    let all = |key: &'static str| turns.iter().filter_map(move |turn| turn.get(key));
+    let empty = turns
+        .iter()
+        .filter_map(|turn| Some(turn.get("hot_empty")? / turn.get("hot_count")?.max(1.0)));
+    json!({
+        "ran_first": all("generator_ran_first").all(|first| first == 1.0),
+        "generator_share": Spread::of(all("generator_cpu_share")).max,
+        "failed": all("hot_failed").chain(all("cold_failed")).sum::<f64>(),
+        "empty_share": Spread::of(empty).max,
+    })
 }
 
 /// What is asked, and how long.

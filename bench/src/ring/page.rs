@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use halcyon_oracle::Result;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::nodes::contenders;
 use crate::dataset::Shape;
 use crate::page::Page;
 use crate::record::{Contender, Record, Spread, Target, Turn};
-use crate::stretch::{Phase, added_by_compaction};
+use crate::stretch::{Phase, about_reads, added_by_compaction};
 use crate::timeline::{self, Layout};
 
 const SPEED: &str = "raw_mib_per_second";
@@ -81,7 +81,11 @@ pub(super) fn page(record: &mut Record) -> Result<Page> {
     let parts = Part::all(record);
     let drawn = parts.iter().flat_map(|part| timelines(record, part));
     let plot = timeline::drawn(&drawn.collect::<Vec<_>>(), &Layout::Page)?;
-    let mut names = about_turns(record);
+    let mut names = about_reads(&record.turns.iter().collect::<Vec<_>>());
+    let all = |key: &'static str| record.turns.iter().filter_map(move |turn| turn.get(key));
+    let load = Spread::of(all("load_before"));
+    names["unanswered"] = json!(Spread::of(all("unanswered")).max);
+    names["load"] = json!([load.median, load.min, load.max]);
     names["parts"] = parts
         .iter()
         .map(|part| {
@@ -154,22 +158,4 @@ fn targets(record: &Record, part: &Part<'_>) -> Vec<Target> {
         ));
     }
     found
-}
-
-/// What the method says of all turns.
-fn about_turns(record: &Record) -> Value {
-    let all = |key: &'static str| record.turns.iter().filter_map(move |turn| turn.get(key));
-    let empty = record
-        .turns
-        .iter()
-        .filter_map(|turn| Some(turn.get("hot_empty")? / turn.get("hot_count")?.max(1.0)));
-    let load = Spread::of(all("load_before"));
-    json!({
-        "ran_first": all("generator_ran_first").all(|first| first == 1.0),
-        "generator_share": Spread::of(all("generator_cpu_share")).max,
-        "failed": all("hot_failed").chain(all("cold_failed")).sum::<f64>(),
-        "unanswered": Spread::of(all("unanswered")).max,
-        "empty_share": Spread::of(empty).max,
-        "load": [load.median, load.min, load.max],
-    })
 }

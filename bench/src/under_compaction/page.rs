@@ -13,7 +13,7 @@ use crate::histogram::{ByKind, Histogram};
 use crate::page::Page;
 use crate::plot::{Axis, Grid, HALCYON, Panel, color_of};
 use crate::record::{Contender, Record, Spread, Target, Turn};
-use crate::stretch::{Phase, added_by_compaction};
+use crate::stretch::{Phase, about_reads, added_by_compaction};
 use crate::timeline::{self, LEAST, Layout, MOST, Point, line, seconds};
 
 /// Whom README's picture shows: Halcyon as it comes, and Cassandra's newest release in its best mode.
@@ -219,20 +219,15 @@ fn at_full_speed(record: &Record, rows: &str, least_speed: f64) -> Vec<Target> {
 
 /// What the method says of all turns without a target.
 fn about_turns(record: &Record) -> Value {
-    let turns = || record.turns.iter().filter(|turn| !turn.heading.contains(TARGET));
-    let all = |key: &'static str| turns().filter_map(move |turn| turn.get(key));
-    let empty =
-        turns().filter_map(|turn| Some(turn.get("hot_empty")? / turn.get("hot_count")?.max(1.0)));
-    let full_speed = turns().filter(|turn| turn.heading == Phase::FullSpeed.name());
+    let turns = record.turns.iter().filter(|turn| !turn.heading.contains(TARGET));
+    let turns: Vec<&Turn> = turns.collect();
+    let full_speed = turns.iter().filter(|turn| turn.heading == Phase::FullSpeed.name());
     let load = Spread::of(full_speed.filter_map(|turn| turn.get("load_before")));
-    json!({
-        "ran_first": all("generator_ran_first").all(|first| first == 1.0),
-        "generator_share": Spread::of(all("generator_cpu_share")).max,
-        "failed": all("hot_failed").chain(all("cold_failed")).sum::<f64>(),
-        "unanswered": all("unanswered").sum::<f64>(),
-        "empty_share": Spread::of(empty).max,
-        "load": [load.median, load.min, load.max],
-    })
+    let unanswered: f64 = turns.iter().filter_map(|turn| turn.get("unanswered")).sum();
+    let mut names = about_reads(&turns);
+    names["unanswered"] = json!(unanswered);
+    names["load"] = json!([load.median, load.min, load.max]);
+    names
 }
 
 /// A panel for each contender.

@@ -1,8 +1,7 @@
 //! How many tasks run at once: as many as fit into the memory that this process may hold.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-
 use halcyon_compaction::{Error, Progress, Result};
+use halcyon_io::{Condvar, Mutex};
 
 use crate::exchange::QUIET;
 use crate::messages::TaskRequest;
@@ -25,7 +24,7 @@ pub(crate) struct Admitted<'a> {
 
 impl Drop for Admitted<'_> {
     fn drop(&mut self) {
-        *self.from.lock() -= self.bytes;
+        *self.from.held.lock() -= self.bytes;
         self.from.changed.notify_all();
     }
 }
@@ -35,13 +34,9 @@ impl Admission {
         Admission { memory, held: Mutex::new(0), changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, u64> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// To be called after a task was cancelled: it may wait here.
     pub(crate) fn look_again(&self) {
-        let _held = self.lock();
+        let _held = self.held.lock();
         self.changed.notify_all();
     }
 
@@ -52,19 +47,18 @@ impl Admission {
         progress: &Progress,
         goes_on: impl Fn() -> Result<()>,
     ) -> Result<Admitted<'_>> {
-        let mut held = self.lock();
+        let mut held = self.held.lock();
         while *held > 0 && held.saturating_add(bytes) > self.memory {
             if progress.is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            let woken = self.changed.wait_timeout(held, QUIET);
-            let (locked, waited) = woken.unwrap_or_else(PoisonError::into_inner);
-            held = locked;
+            let waited;
+            (held, waited) = self.changed.wait_timeout(held, QUIET);
             if waited.timed_out() {
                 // It talks to the other side, which is not to keep others from giving room back.
                 drop(held);
                 goes_on()?;
-                held = self.lock();
+                held = self.held.lock();
             }
         }
         *held = held.saturating_add(bytes);

@@ -1,13 +1,13 @@
 //! The questions of one task, and their answers.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use halcyon_compaction::{Error, Progress, PurgeBound, Result};
-use halcyon_io::clock;
+use halcyon_io::{Mutex, clock};
 use halcyon_stream::PartitionKey;
 
 use crate::ahead::Ahead;
@@ -29,7 +29,7 @@ impl Replies {
     /// Fails if the other side has disconnected, which also ends this process.
     pub(crate) fn send(&self, task: u64, reply: &Reply) -> std::io::Result<()> {
         let bytes = reply.frame(task).encode()?;
-        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut to = self.0.lock();
         to.write_all(&bytes)?;
         to.flush()
     }
@@ -66,6 +66,7 @@ pub(crate) struct Exchange {
     pub(crate) progress: Progress,
     /// When something was said last, on the clock of the thread.
     said: AtomicU64,
+    /// A task on one thread asks one question at a time; the lock is for the type's sake.
     state: Mutex<Hearing>,
 }
 
@@ -92,18 +93,13 @@ impl Exchange {
         (Arc::new(Exchange { task, replies, progress, said, state }), ear)
     }
 
-    /// A task on one thread asks one question at a time; the lock is for the type's sake.
-    fn hearing(&self) -> MutexGuard<'_, Hearing> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn send(&self, reply: &Reply) -> Result<()> {
         self.said.store(clock::now().as_nanos(), Ordering::Relaxed);
         self.replies.send(self.task, reply).map_err(|_| Error::Cancelled)
     }
 
     pub(crate) fn ask_output(&self, first: i64) -> Result<String> {
-        let mut hearing = self.hearing();
+        let mut hearing = self.state.lock();
         self.send(&Reply::AskOutput(first))?;
         match hearing.next()? {
             Answer::Granted(path) => Ok(path),
@@ -112,7 +108,7 @@ impl Exchange {
     }
 
     fn bound(&self, key: &PartitionKey) -> Result<i64> {
-        let mut hearing = self.hearing();
+        let mut hearing = self.state.lock();
         if let Some(bound) = hearing.ahead.take(key) {
             return Ok(bound);
         }
@@ -130,7 +126,7 @@ impl Exchange {
     /// How far the task is; `stored`: bytes of inputs that were read since the last tick.
     pub(crate) fn tick(&self, stored: u64) -> Result<()> {
         let now = self.progress.snapshot();
-        let mut hearing = self.hearing();
+        let mut hearing = self.state.lock();
         self.send(&Reply::Tick(Tick {
             stored,
             read: now.data_read,
@@ -155,7 +151,7 @@ impl Exchange {
     /// A tick before the first: its answer has a floor.
     pub(crate) fn first_tick(&self) -> Result<()> {
         self.tick(0)?;
-        let mut hearing = self.hearing();
+        let mut hearing = self.state.lock();
         while hearing.unanswered > 0 {
             let answer = hearing.receive()?;
             hearing.go_on(&answer)?;
@@ -175,7 +171,7 @@ impl Exchange {
     }
 
     fn floor(&self) -> i64 {
-        self.hearing().floor
+        self.state.lock().floor
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use halcyon_io::{Disk, DiskOptions};
+use halcyon_io::{Disk, DiskOptions, Mutex};
 
 use crate::admission::{Admission, needed};
 use crate::exchange::{Answer, Ear, Exchange, Replies};
@@ -97,13 +97,9 @@ impl Service {
         }))
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<u64, Ear>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Answers to a task that has ended meanwhile go nowhere.
     fn tell(&self, task: u64, answer: Answer) {
-        let ear = self.running().get(&task).cloned();
+        let ear = self.running.lock().get(&task).cloned();
         let stops = matches!(answer, Answer::Stop);
         if let Some(ear) = ear {
             ear.tell(answer);
@@ -116,7 +112,7 @@ impl Service {
 
     fn start(this: &Arc<Service>, id: u64, task: TaskRequest) {
         let (exchange, ear) = Exchange::new(id, this.replies.clone());
-        this.running().insert(id, ear);
+        this.running.lock().insert(id, ear);
         let ending = Ending { service: this.clone(), id, reply: None };
         let runtime = this.disk.runtime().clone();
         let name = format!("compaction {id}");
@@ -145,7 +141,7 @@ struct Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.service.running().remove(&self.id);
+        self.service.running.lock().remove(&self.id);
         let panicked = || Failed {
             kind: FailureKind::Other,
             path: String::new(),

@@ -15,14 +15,15 @@
 //! long (figures: docs/internals/io.md).
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use crate::metrics::{DiskMetrics, Used};
 use crate::mode::Purpose;
 use crate::runtime::clock::{Clock, nanos};
+use crate::sync::mutex::Mutex;
 use crate::sync::per_thread::PerThread;
 use crate::trickle::Trickle;
 
@@ -89,7 +90,7 @@ impl Background {
             if let Some(admitted) = self.try_admit(thread, bytes, metrics) {
                 return Poll::Ready(admitted);
             }
-            thread.lock().push(context.waker().clone());
+            thread.waiting.lock().push(context.waker().clone());
             // The last completion may have come before there was a waker to wake.
             match self.try_admit(thread, bytes, metrics) {
                 Some(admitted) => Poll::Ready(admitted),
@@ -140,17 +141,11 @@ impl Background {
 /// Foreground: a client waits for a row, or for its write to be durable.
 const FOREGROUND: [Purpose; 2] = [Purpose::UserRead, Purpose::CommitLog];
 
-impl InFlightHere {
-    fn lock(&self) -> MutexGuard<'_, Vec<Waker>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Drop for Admitted {
     fn drop(&mut self) {
         self.background.in_flight.fetch_sub(self.bytes, Relaxed);
         self.thread.operations.fetch_sub(1, SeqCst);
-        let waiting = std::mem::take(&mut *self.thread.lock());
+        let waiting = std::mem::take(&mut *self.thread.waiting.lock());
         waiting.into_iter().for_each(Waker::wake);
     }
 }

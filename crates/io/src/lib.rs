@@ -79,5 +79,6 @@ pub use signals::{Signal, Signals, ignore_file_size_signal, on_stop};
 pub use sim::{Fault, FaultRule, SimDisk, SimRuntime, SimSnapshot};
 pub use socket::{Claim, DetachedSocket, Listener, Socket};
 pub use sync::mesh::{Gone, Inbox, Mesh};
+pub use sync::mutex::{Condvar, Mutex};
 pub use sync::notify::{Notified, Notify};
 pub use writer::{SequentialWriter, WriteOptions};

@@ -6,13 +6,14 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
 
 use crate::runtime::clock::{Clock, nanos};
+use crate::sync::mutex::Mutex;
 
 /// Unused time that may be used later.
 const BURST: Duration = Duration::from_millis(50);
@@ -69,7 +70,7 @@ impl RateLimiter {
         let now = self.0.clock.now().as_nanos();
         let cost = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
         let turn = {
-            let mut taken_to = self.0.taken_to.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut taken_to = self.0.taken_to.lock();
             let turn = (*taken_to).max(now.saturating_sub(nanos(BURST)));
             *taken_to = turn.saturating_add(u64::try_from(cost).unwrap_or(u64::MAX));
             turn

@@ -26,7 +26,7 @@ use std::{
     pin::pin,
     ptr::NonNull,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, MutexGuard,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     task::{Context, Poll, Waker},
@@ -34,6 +34,7 @@ use std::{
 };
 
 use crate::error::{Error, Result};
+use crate::sync::mutex::Mutex;
 use crate::sync::per_thread::PerThread;
 
 /// Address and length granularity of every buffer: no device in use asks for more.
@@ -222,7 +223,7 @@ impl BufferPool {
     /// Bytes that are handed out now.
     pub fn held(&self) -> usize {
         let state = self.lock();
-        let in_shares: usize = self.0.shares.iter().map(|share| share.lock().bytes).sum();
+        let in_shares: usize = self.0.shares.iter().map(|share| share.free.lock().bytes).sum();
         state.held.saturating_sub(in_shares)
     }
 
@@ -369,7 +370,7 @@ impl BufferPool {
     /// Takes the free buffers of all threads' shares back.
     fn reclaim(&self, state: &mut PoolState) {
         for share in self.0.shares.iter() {
-            let list = std::mem::take(&mut *share.lock());
+            let list = std::mem::take(&mut *share.free.lock());
             state.held -= list.bytes;
             state.free_bytes += list.bytes;
             for memory in list.buffers {
@@ -403,8 +404,7 @@ impl BufferPool {
 
 impl Central {
     fn lock(&self) -> MutexGuard<'_, PoolState> {
-        // The state is only counters and lists, changed without a panic in between.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.locked += 1;
         state
     }
@@ -430,16 +430,12 @@ impl Central {
 }
 
 impl Share {
-    fn lock(&self) -> MutexGuard<'_, FreeList> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn take(&self, capacity: usize) -> Option<Memory> {
         // Those in line come first.
         if self.central.waiting.load(Relaxed) {
             return None;
         }
-        let mut list = self.lock();
+        let mut list = self.free.lock();
         let at = list.buffers.iter().rposition(|memory| memory.len == capacity)?;
         list.bytes -= capacity;
         Some(list.buffers.swap_remove(at))
@@ -448,7 +444,7 @@ impl Share {
     fn give_back(&self, memory: Memory, tenure: Tenure) {
         let capacity = memory.len;
         if tenure == Tenure::Short {
-            let mut list = self.lock();
+            let mut list = self.free.lock();
             let most = SHARE_MAX.min(self.central.budget / SHARE_PART);
             // A waiter sets the flag before it takes the shares back: it is seen here, or the waiter finds the buffer.
             if list.bytes + capacity <= most && !self.central.waiting.load(Relaxed) {

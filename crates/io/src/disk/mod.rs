@@ -7,7 +7,7 @@ use std::{
     collections::HashMap,
     fmt, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -30,6 +30,7 @@ use crate::{
         handle::Runtime,
     },
     sim::SimDisk,
+    sync::mutex::Mutex,
     volume::Volume,
     writer::{SequentialWriter, WriteOptions},
 };
@@ -142,15 +143,13 @@ impl Disk {
         let Storage::Real { creates_like, .. } = &self.0.storage else { return Ok(()) };
         let found = self.on_real(file, real::ownership).await;
         let found = found.map_err(|e| Error::on_name(e, file, Operation::Stat))?;
-        *creates_like.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        *creates_like.lock() = Some(found);
         Ok(())
     }
 
     fn creates_like(&self) -> Option<Ownership> {
         match &self.0.storage {
-            Storage::Real { creates_like, .. } => {
-                *creates_like.lock().unwrap_or_else(PoisonError::into_inner)
-            }
+            Storage::Real { creates_like, .. } => *creates_like.lock(),
             Storage::Simulated(_) => None,
         }
     }
@@ -209,13 +208,13 @@ impl Disk {
             Storage::Real { abilities, .. } => {
                 let on_error = |e| Error::on_name(e, dir, Operation::Probe);
                 let device = real::device_of(dir).map_err(on_error)?;
-                let known = abilities.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = abilities.lock();
                 match known.get(&device).cloned() {
                     Some(known) => known,
                     None => {
                         drop(known);
                         let found = probe::probe(dir).map_err(on_error)?;
-                        let mut known = abilities.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut known = abilities.lock();
                         known.entry(device).or_insert(found).clone()
                     }
                 }

@@ -94,7 +94,7 @@ fn last_resort_drops_pages() {
         eprintln!("SKIPPED: {} is in a memory file system", dir.display());
         return;
     }
-    known.lock().unwrap().insert(real::device_of(&dir).unwrap(), abilities(false, false, false));
+    known.lock().insert(real::device_of(&dir).unwrap(), abilities(false, false, false));
     let path = dir.join("file");
     let bytes: Vec<u8> = (0..32u32 << 20).map(|i| (i / 11) as u8).collect();
     block_on(async {

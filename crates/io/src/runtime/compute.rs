@@ -7,13 +7,14 @@
 //! 4. On a simulated runtime a job is done by the task that asks, after other tasks have run.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
 use super::entered::is_simulated;
 use super::panics::{caught, panic_point};
 use super::thread::{ThreadPriority, core_count, spawn_thread};
 use super::yield_now::yield_now;
 use crate::Gone;
+use crate::sync::mutex::{Condvar, Mutex};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -58,17 +59,17 @@ impl Pool {
 
 impl Queue {
     fn take(&self, job: Job) {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push_back(job);
+        self.jobs.lock().push_back(job);
         self.arrived.notify_one();
     }
 
     fn work(&self) {
         loop {
-            let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut jobs = self.jobs.lock();
             let job = loop {
                 match jobs.pop_front() {
                     Some(job) => break job,
-                    None => jobs = self.arrived.wait(jobs).unwrap_or_else(PoisonError::into_inner),
+                    None => jobs = self.arrived.wait(jobs),
                 }
             };
             drop(jobs);

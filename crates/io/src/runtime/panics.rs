@@ -118,14 +118,15 @@ pub use armed::panic_at;
 #[cfg(debug_assertions)]
 mod armed {
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-    use std::sync::{Mutex, PoisonError};
+
+    use crate::sync::mutex::Mutex;
 
     static ANY: AtomicBool = AtomicBool::new(false);
     static ARMED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
     /// Lets the next thread that passes the place panic, anywhere in this process. Of debug builds only.
     pub fn panic_at(name: &'static str) {
-        ARMED.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+        ARMED.lock().push(name);
         ANY.store(true, Relaxed);
     }
 
@@ -134,7 +135,7 @@ mod armed {
         if !ANY.load(Relaxed) {
             return;
         }
-        let mut armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut armed = ARMED.lock();
         let Some(at) = armed.iter().position(|known| *known == name) else { return };
         armed.swap_remove(at);
         ANY.store(!armed.is_empty(), Relaxed);

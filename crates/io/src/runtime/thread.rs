@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::fs;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::panics::caught;
+use crate::sync::mutex::Mutex;
 
 /// How the kernel's scheduler treats a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub fn give_way(bytes: usize) {
 /// Makes idle threads, those that run and those to come, batch threads until further notice, or idle ones again. Where a running one
 /// may not rise (without CAP_SYS_NICE), only those to come do.
 pub fn hurry_idle_threads(hurry: bool) {
-    let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let idle = IDLE.lock();
     HURRY.store(hurry, Relaxed);
     idle.iter().for_each(|thread| {
         set_policy(*thread, idle_policy());
@@ -122,7 +122,7 @@ pub struct IdleThread {
 
 /// Each idle thread that runs. (The kernel's own account of the wait for a core, `schedstat`, gets it when the wait is over.)
 pub fn idle_threads() -> Vec<IdleThread> {
-    let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let idle = IDLE.lock().clone();
     idle.into_iter().filter_map(idle_thread).collect()
 }
 
@@ -149,7 +149,7 @@ impl Registered {
         // GLIBC has a function for it since 2.30 only.
         // SAFETY: it has no arguments and cannot fail.
         let thread = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
-        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = IDLE.lock();
         idle.push(thread);
         set_policy(THIS_THREAD, idle_policy());
         Registered(thread)
@@ -158,7 +158,7 @@ impl Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        IDLE.lock().unwrap_or_else(PoisonError::into_inner).retain(|thread| *thread != self.0);
+        IDLE.lock().retain(|thread| *thread != self.0);
     }
 }
 

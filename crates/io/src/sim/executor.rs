@@ -18,7 +18,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::runtime::clock::{Instant, SimClock};
@@ -26,6 +26,7 @@ use crate::runtime::entered::{self, EnteredRuntime, Job};
 use crate::runtime::panics::caught;
 use crate::runtime::random::Random;
 use crate::sim::network::Network;
+use crate::sync::mutex::Mutex;
 
 /// The outermost future's number.
 const OUTERMOST: u64 = 0;
@@ -194,7 +195,7 @@ impl SimRuntime {
     }
 
     pub(super) fn network(&self) -> MutexGuard<'_, Network> {
-        self.0.network.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.network.lock()
     }
 
     pub fn clock(&self) -> &SimClock {
@@ -202,7 +203,7 @@ impl SimRuntime {
     }
 
     fn schedule(&self) -> MutexGuard<'_, Schedule> {
-        self.0.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.schedule.lock()
     }
 
     pub(crate) fn random(&self) -> Random {

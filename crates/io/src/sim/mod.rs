@@ -32,7 +32,7 @@ mod tests;
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, MutexGuard},
     time::Duration,
 };
 
@@ -48,6 +48,7 @@ use crate::{
     probe::Abilities,
     region::{Direction, Finished, Region},
     runtime::clock::SimClock,
+    sync::mutex::Mutex,
 };
 
 /// The hand that breaks a simulated disk; clones are the same disk.
@@ -71,7 +72,7 @@ impl SimDisk {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     fn now_ms(&self) -> i64 {

@@ -9,12 +9,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::runtime::clock::{Instant, nanos};
 use crate::runtime::random::Random;
+use crate::sync::mutex::Mutex;
 
 pub(super) const WINDOW: usize = 256 << 10;
 const PIECES_MAX: u64 = 4;
@@ -23,10 +24,6 @@ pub(super) const DELAY_MAX: Duration = Duration::from_micros(500);
 const LATE_ONE_IN: u64 = 64;
 const FIRST_PORT: u16 = 20_000;
 const FIRST_CLIENT_PORT: u16 = 40_000;
-
-pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 pub(super) struct Network {
     random: Random,
@@ -149,7 +146,7 @@ impl Network {
         let chosen = self.random.below(sharing as u64) as usize;
         let listener = self.listeners.get(&address).and_then(|all| all.get(chosen));
         let Some(listener) = listener else { return Err(server) };
-        let mut backlog = lock(listener);
+        let mut backlog = listener.lock();
         backlog.waiting.push_back((server, peer));
         Ok(backlog.acceptor.take())
     }
@@ -194,7 +191,7 @@ impl Pipe {
     /// Changes it and wakes both sides, without the lock.
     pub(super) fn change(pipe: &Mutex<Pipe>, change: impl FnOnce(&mut Pipe)) {
         let wakers = {
-            let mut pipe = lock(pipe);
+            let mut pipe = pipe.lock();
             change(&mut pipe);
             [pipe.reader.take(), pipe.writer.take()]
         };

@@ -4,11 +4,12 @@
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use super::executor::{SimRuntime, Sleep};
-use super::network::{Arrival, Backlog, End, Pipe, lock};
+use super::network::{Arrival, Backlog, End, Pipe};
+use crate::sync::mutex::Mutex;
 
 pub(crate) use super::network::SimClaim;
 
@@ -32,7 +33,7 @@ impl SimListener {
 
     pub(crate) async fn accept(&self) -> io::Result<(SimSocket, SocketAddr)> {
         poll_fn(|context| {
-            let mut backlog = lock(&self.backlog);
+            let mut backlog = self.backlog.lock();
             if backlog.closed {
                 return Poll::Ready(Err(ErrorKind::InvalidInput.into()));
             }
@@ -52,7 +53,7 @@ impl SimListener {
 
     pub(crate) fn shut_down(&self) {
         let (waiting, acceptor) = {
-            let mut backlog = lock(&self.backlog);
+            let mut backlog = self.backlog.lock();
             backlog.closed = true;
             (std::mem::take(&mut backlog.waiting), backlog.acceptor.take())
         };
@@ -99,7 +100,7 @@ impl SimSocket {
         loop {
             let now = self.0.runtime.clock().clock().now();
             let arrived =
-                poll_fn(|context| lock(&self.0.end.incoming).poll_read(context, now, &mut buffer))
+                poll_fn(|context| self.0.end.incoming.lock().poll_read(context, now, &mut buffer))
                     .await;
             match arrived {
                 Ok(Arrival::Bytes(count)) => return (Ok(count), buffer),
@@ -118,7 +119,7 @@ impl SimSocket {
             let mut piece = Some(piece);
             let due = self.0.runtime.clock().clock().now() + delay;
             let sent =
-                poll_fn(|context| lock(&self.0.end.outgoing).poll_write(context, due, &mut piece));
+                poll_fn(|context| self.0.end.outgoing.lock().poll_write(context, due, &mut piece));
             if let Err(error) = sent.await {
                 return (Err(error), bytes);
             }
@@ -127,7 +128,7 @@ impl SimSocket {
     }
 
     pub(crate) fn has_hung_up(&self) -> bool {
-        let incoming = lock(&self.0.end.incoming);
+        let incoming = self.0.end.incoming.lock();
         incoming.reset || incoming.ended || incoming.cut
     }
 

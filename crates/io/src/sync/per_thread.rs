@@ -4,8 +4,9 @@
 //! 2. A [`PerThread`] holds one value for each slot, made on first use, on cache lines of its own.
 //! 3. Beyond [`SLOTS`] threads, slots are shared. Values must therefore be `Sync`; they are only *usually* used by one thread.
 
+use crate::sync::mutex::Mutex;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// More threads than that are several on one slot.
 const SLOTS: usize = 64;
@@ -19,7 +20,7 @@ struct Slot {
 
 impl Slot {
     fn take() -> Slot {
-        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = TAKEN.lock();
         let index = taken.trailing_ones() as usize;
         if index < SLOTS {
             *taken |= 1 << index;
@@ -33,7 +34,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if self.owned {
-            *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) &= !(1 << self.index);
+            *TAKEN.lock() &= !(1 << self.index);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The segments of indexes on vectors that are in memory, for the whole node.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use super::{AttachedIndex, Neighbours, Segment};
 use crate::Result;
 use crate::read::caches::FileId;
+use halcyon_io::Mutex;
 
 /// Up to a budget; those that were not used for the longest time go. A larger segment is read for each search.
 pub struct Segments {
@@ -30,7 +31,7 @@ impl Segments {
     }
 
     fn find(&self, of: (FileId, usize)) -> Option<Arc<Segment>> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         let at = held.iter().position(|held| held.of == of)?;
         let found = held.remove(at);
         let segment = found.segment.clone();
@@ -40,7 +41,7 @@ impl Segments {
 
     /// Keeps a segment, except of dropped indexes.
     fn keep(&self, of: (FileId, usize), index: &Arc<AttachedIndex>, segment: &Arc<Segment>) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         held.retain(|held| held.index.strong_count() > 0);
         held.push(Held { of, index: Arc::downgrade(index), segment: segment.clone() });
         let mut size: usize = held.iter().map(|held| held.segment.size()).sum();

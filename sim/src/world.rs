@@ -4,10 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_io::{Random, SimDisk, SimRuntime, clock};
+use halcyon_io::{Mutex, Random, SimDisk, SimRuntime, clock};
 use halcyon_server::Log;
 
 const LOG_LINES_KEPT: usize = 60;
@@ -40,7 +40,7 @@ type Ids = (Vec<u8>, Vec<u8>);
 type NodeLog = Arc<Mutex<VecDeque<String>>>;
 
 fn keep(log: &NodeLog, line: String) {
-    let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut log = log.lock();
     if log.len() == LOG_LINES_KEPT {
         log.pop_front();
     }
@@ -165,7 +165,7 @@ impl World {
     }
 
     pub(crate) fn node_log_lines(&self) -> Vec<String> {
-        self.node_log.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.node_log.lock().iter().cloned().collect()
     }
 
     /// One number for everything that happened.

@@ -17,10 +17,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use halcyon_io::Mutex;
 use halcyon_io::clock::{Instant, nanos, now};
 use halcyon_scan::{Held, RequestMemory, SMALL};
 
@@ -165,7 +166,7 @@ impl Admission {
         self: &Arc<Admission>,
         address: IpAddr,
     ) -> Result<Rc<ConnectionPermit>, String> {
-        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut endpoints = self.endpoints.lock();
         let (all, here) = (
             self.connections() + 1,
             endpoints.get(&address).map_or(0, |endpoint| endpoint.connections.load(Relaxed)) + 1,
@@ -392,8 +393,7 @@ impl Drop for Permit {
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.hold_arriving(0);
-        let endpoints = self.admission.endpoints.lock();
-        let mut endpoints = endpoints.unwrap_or_else(PoisonError::into_inner);
+        let mut endpoints = self.admission.endpoints.lock();
         self.admission.connections.fetch_sub(1, Relaxed);
         if self.endpoint.connections.fetch_sub(1, Relaxed) == 1 {
             endpoints.remove(&self.address);
@@ -489,7 +489,7 @@ mod tests {
         drop(admission.enter(ip(1)).unwrap());
         drop(second);
         assert_eq!(admission.connections(), 0);
-        assert!(admission.endpoints.lock().unwrap().is_empty());
+        assert!(admission.endpoints.lock().is_empty());
     }
 
     /// Proves both reactions to overload: wait for room, or return Cassandra's text with the numbers.

@@ -4,10 +4,11 @@
 //! of fifteen minutes, which is what Cassandra's meters show as the fifteen-minute rate.
 
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use halcyon_engine::{Engine, Shard};
+use halcyon_io::Mutex;
 use halcyon_io::clock::{self, Instant, now};
 
 /// How often the counts are sampled, as meters do.
@@ -87,16 +88,12 @@ struct Rates {
 }
 
 impl CacheRates {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Rates>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn per_second(&self) -> [(f64, f64); 4] {
-        self.lock().map(|rates| rates.per_second).unwrap_or_default()
+        self.0.lock().map(|rates| rates.per_second).unwrap_or_default()
     }
 
     fn note(&self, caches: Caches, at: Instant) {
-        let mut rates = self.lock();
+        let mut rates = self.0.lock();
         let Some(rates) = rates.as_mut() else {
             *rates = Some(Rates { seen: caches, at, per_second: Default::default() });
             return;
@@ -141,7 +138,7 @@ mod tests {
                 caches[KEYS].misses += misses;
                 rates.note(caches, at);
             }
-            rates.lock().expect("noted").per_second[KEYS]
+            rates.0.lock().expect("noted").per_second[KEYS]
         };
         let (requests, hits) = pass(50, 450);
         assert!((requests - 100.0).abs() < 1.0 && (hits - 10.0).abs() < 0.1, "{requests} {hits}");

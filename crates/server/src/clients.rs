@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use halcyon_io::Mutex;
 
 #[derive(Debug, Default)]
 pub(crate) struct Clients(Mutex<BTreeMap<SocketAddr, Arc<Entry>>>);
@@ -28,24 +30,20 @@ pub(crate) struct ClientInfo {
 impl Clients {
     pub(crate) fn enter(&self, address: SocketAddr) -> Arc<Entry> {
         let entry = Arc::<Entry>::default();
-        self.lock().insert(address, entry.clone());
+        self.0.lock().insert(address, entry.clone());
         entry
     }
 
     pub(crate) fn leave(&self, address: SocketAddr) {
-        self.lock().remove(&address);
+        self.0.lock().remove(&address);
     }
 
     pub(crate) fn all(&self) -> Vec<(SocketAddr, u64, ClientInfo)> {
-        let clients = self.lock();
+        let clients = self.0.lock();
         let entries = clients
             .iter()
             .map(|(address, entry)| (*address, entry.requests.load(Relaxed), entry.info().clone()));
         entries.collect()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<SocketAddr, Arc<Entry>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -56,6 +54,6 @@ impl Entry {
     }
 
     pub(crate) fn info(&self) -> std::sync::MutexGuard<'_, ClientInfo> {
-        self.info.lock().unwrap_or_else(PoisonError::into_inner)
+        self.info.lock()
     }
 }

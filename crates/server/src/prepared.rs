@@ -11,10 +11,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use halcyon_engine::Shard;
+use halcyon_io::Mutex;
 use halcyon_query::{PreparedStatement, weight};
 
 pub(crate) type StatementId = [u8; 16];
@@ -102,7 +103,7 @@ impl PreparedStatements {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(crate) fn get(&self, id: &StatementId) -> Option<Arc<Entry>> {

@@ -3,9 +3,9 @@
 //! A change holds until the node stops; the file is the operator's own. A value means here what it means in the file.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use halcyon_engine::{Engine, LatencyTarget};
+use halcyon_io::Mutex;
 use halcyon_model::units;
 
 use super::value;
@@ -22,17 +22,13 @@ impl RunningSettings {
         RunningSettings(Mutex::new(listed.into_iter().collect()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Option<String>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn all(&self) -> BTreeMap<String, Option<String>> {
-        self.lock().clone()
+        self.0.lock().clone()
     }
 
     /// Puts a value in force; `None` is null.
     pub(crate) fn change(&self, engine: &Engine, name: &str, text: Option<&str>) -> Result<()> {
-        let mut settings = self.lock();
+        let mut settings = self.0.lock();
         let Some(place) = settings.get_mut(name) else {
             return Err(Error::Refused(format!("there is no setting {name}")));
         };

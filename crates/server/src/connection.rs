@@ -220,7 +220,7 @@ impl Connection {
     }
 
     fn answer_malformed(&self, shard: &ShardServer, error: &ProtocolError) {
-        shard.figures().protocol_errors.up();
+        shard.metrics().protocol_errors.up();
         self.push(|encoder| encoder.push_error(error));
     }
 
@@ -503,7 +503,7 @@ async fn take_in(
 ) {
     let to = packed.reply_to();
     connection.entry.count_request();
-    shard.figures().requests.up();
+    shard.metrics().requests.up();
     if let Err(message) = expected(connection.stage.get(), packed.opcode()) {
         return connection.answer_error(to, Error::new(ErrorKind::Protocol, message));
     }
@@ -525,7 +525,7 @@ async fn take_in(
     match envelope.opcode {
         Opcode::Query | Opcode::Execute | Opcode::Batch | Opcode::Prepare => {
             connection.in_flight.set(connection.in_flight.get() + 1);
-            shard.figures().in_flight.up();
+            shard.metrics().in_flight.up();
             let leaving = InFlight {
                 shard: shard.clone(),
                 connection: connection.clone(),
@@ -536,7 +536,7 @@ async fn take_in(
                 let (shard, connection) = (&leaving.shard.clone(), &leaving.connection.clone());
                 let (began, envelope) = (now(), Rc::new(envelope));
                 panic_point("a request");
-                shard.figures().waits.record_time(began - arrived);
+                shard.metrics().waits.record_time(began - arrived);
                 leaving.place.set(Some(shard.running.enter(envelope.clone(), arrived, began)));
                 session::execute(shard, connection, (&*envelope, permit), warnings, arrived).await;
             }));
@@ -571,7 +571,7 @@ impl Drop for InFlight {
             shard.running.leave(place);
         }
         connection.in_flight.set(connection.in_flight.get() - 1);
-        shard.figures().in_flight.down();
+        shard.metrics().in_flight.down();
         connection.eased.notify_one();
     }
 }

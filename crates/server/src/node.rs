@@ -189,7 +189,7 @@ fn share(
         mesh,
         log: log.clone(),
         clients: Clients::default(),
-        figures: (0..engine.shards).map(|_| ClientMetrics::default()).collect(),
+        metrics: (0..engine.shards).map(|_| ClientMetrics::default()).collect(),
         limits: settings.limits,
         cache_rates: Arc::default(),
         virtual_tables,

@@ -96,14 +96,14 @@ pub(crate) async fn tell_evictions(shard: Rc<ShardServer>) {
     let mut told = 0;
     loop {
         clock::sleep(EVICTIONS_TOLD).await;
-        let figures = shard.shared.prepared.figures();
-        if figures.evictions > told {
+        let metrics = shard.shared.prepared.metrics();
+        if metrics.evictions > told {
             shard.shared.log.warning(format_args!(
                 "{} prepared statements discarded in the last minute because cache limit reached ({} MiB)",
-                figures.evictions - told,
-                figures.capacity >> 20
+                metrics.evictions - told,
+                metrics.capacity >> 20
             ));
         }
-        told = figures.evictions;
+        told = metrics.evictions;
     }
 }

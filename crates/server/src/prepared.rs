@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use halcyon_engine::Shard;
 use halcyon_io::Mutex;
+use halcyon_metrics::Counter;
 use halcyon_query::{PreparedStatement, weight};
 
 pub(crate) type StatementId = [u8; 16];
@@ -63,7 +64,8 @@ pub(crate) struct PreparedStatements {
     /// Grows when a copy may be stale.
     generation: AtomicU64,
     ticks: AtomicU64,
-    evictions: AtomicU64,
+    /// Written under the lock of `state`.
+    evictions: Counter,
     state: Mutex<State>,
 }
 
@@ -82,9 +84,9 @@ pub(crate) struct Put {
     pub(crate) evicted: Vec<StatementId>,
 }
 
-/// Figures for `system_views.caches` and metrics.
+/// For `system_views.caches` and the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PreparedFigures {
+pub(crate) struct PreparedMetrics {
     pub(crate) count: usize,
     pub(crate) size: u64,
     pub(crate) capacity: u64,
@@ -97,7 +99,7 @@ impl PreparedStatements {
             capacity,
             generation: AtomicU64::new(0),
             ticks: AtomicU64::new(1),
-            evictions: AtomicU64::new(0),
+            evictions: Counter::default(),
             state: Mutex::default(),
         }
     }
@@ -145,7 +147,7 @@ impl PreparedStatements {
                 evicted.push(id);
             }
         }
-        self.evictions.fetch_add(evicted.len() as u64, Relaxed);
+        self.evictions.add(evicted.len() as u64);
         self.generation.fetch_add(1, Relaxed);
         evicted
     }
@@ -171,13 +173,13 @@ impl PreparedStatements {
         }
     }
 
-    pub(crate) fn figures(&self) -> PreparedFigures {
+    pub(crate) fn metrics(&self) -> PreparedMetrics {
         let state = self.state();
-        PreparedFigures {
+        PreparedMetrics {
             count: state.entries.len(),
             size: state.size,
             capacity: self.capacity,
-            evictions: self.evictions.load(Relaxed),
+            evictions: self.evictions.get(),
         }
     }
 }

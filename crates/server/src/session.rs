@@ -339,7 +339,7 @@ async fn run(
 ) -> Result<Outcome> {
     match request {
         Request::Query { text, parameters } => {
-            shard.figures().regular_executed.up();
+            shard.metrics().regular_executed.up();
             let client = asking(shard, connection, parameters.keyspace)?;
             if parameters.page_size == Some(0) {
                 return Err(QueryError::Protocol("The page size cannot be 0".to_owned()));
@@ -364,7 +364,7 @@ async fn run(
             outcome
         }
         Request::Execute { id, result_metadata_id, parameters } => {
-            shard.figures().prepared_executed.up();
+            shard.metrics().prepared_executed.up();
             let entry = find(shard, id).await?;
             let statement = &entry.statement;
             asked.warnings.clone_from(&statement.warnings);

@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     pub(crate) log: Log,
     pub(crate) clients: Clients,
     /// By shard.
-    pub(crate) figures: Vec<ClientMetrics>,
+    pub(crate) metrics: Vec<ClientMetrics>,
     pub(crate) cache_rates: Arc<CacheRates>,
     pub(crate) virtual_tables: Registry,
     /// The values of `system_views.settings`.
@@ -107,8 +107,8 @@ impl ShardServer {
         }
     }
 
-    pub(crate) fn figures(&self) -> &ClientMetrics {
-        &self.shared.figures[self.index]
+    pub(crate) fn metrics(&self) -> &ClientMetrics {
+        &self.shared.metrics[self.index]
     }
 
     pub(crate) fn connections(&self) -> Vec<Rc<Connection>> {
@@ -224,7 +224,7 @@ impl ShardServer {
         self.shared.log.debug(format_args!("{peer} is connected to shard {}", self.index));
         let id = self.next_connection.replace(self.next_connection.get() + 1);
         let entry = self.shared.clients.enter(peer);
-        self.figures().connections.up();
+        self.metrics().connections.up();
         let connection = Rc::new(Connection::new(socket, peer, admitted, entry));
         self.connections.borrow_mut().insert(id, connection.clone());
         spawn(async move {
@@ -232,7 +232,7 @@ impl ShardServer {
             self.connections.borrow_mut().remove(&id);
             self.shared.clients.leave(peer);
             self.shared.log.debug(format_args!("{peer} has left"));
-            self.figures().connections.down();
+            self.metrics().connections.down();
             self.left.notify_one();
         })
         .detach();

@@ -33,9 +33,9 @@ impl Source for Shared {
     }
 
     fn walk(&self, show: &mut dyn FnMut(Sample<'_>)) {
-        let shards = &self.figures;
+        let shards = &self.metrics;
         let sum = |of: fn(&ClientMetrics) -> u64| Value::Number(shards.iter().map(of).sum());
-        let prepared = self.prepared.figures();
+        let prepared = self.prepared.metrics();
         let mut waits = Waits::default();
         shards.iter().for_each(|shard| waits.add_histogram(&shard.waits));
         let values = [

@@ -86,7 +86,7 @@ pub(crate) struct Node {
 impl Node {
     /// A metric, over all shards.
     pub(in crate::virtual_tables) fn sum(&self, of: fn(&ClientMetrics) -> u64) -> u64 {
-        self.shared.figures.iter().map(of).sum()
+        self.shared.metrics.iter().map(of).sum()
     }
 }
 

@@ -20,8 +20,9 @@
 //! 3. Three files are the exception, and import each other: `shard.rs`, `tables/` and `flush/`. Every shard
 //!    takes the new version after an edit of a table, and a shard has its memtables written by the flusher, which makes such an edit.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use halcyon_io::Mutex;
 use halcyon_io::{Disk, Inbox, Thread};
 
 use crate::caches::SavedCaches;
@@ -58,7 +59,7 @@ pub(crate) struct Unopened {
 
 impl Unopened {
     pub(crate) fn take_inbox(&self, index: usize) -> Result<Inbox<Shard>> {
-        let mut inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inboxes = self.inboxes.lock();
         let inbox = inboxes.get_mut(index).and_then(Option::take);
         inbox.ok_or_else(|| Error::CannotStart(format!("shard {index} is open already")))
     }

@@ -14,9 +14,9 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use halcyon_io::Mutex;
 use halcyon_io::child::{self, Child, Program};
 use halcyon_io::clock::now;
 use halcyon_model::Cursor;
@@ -152,7 +152,7 @@ impl Running {
 /// The folder of the host's classes, which are compiled once for a process.
 fn compiled(java: &Path, needed: &[PathBuf], folder: &Path) -> Result<PathBuf> {
     static CLASSES: Mutex<Option<PathBuf>> = Mutex::new(None);
-    let mut classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut classes = CLASSES.lock();
     let made = folder.join("classes");
     if classes.as_ref().is_some_and(|known| *known == made && child::is_folder(&made)) {
         return Ok(made);
@@ -184,11 +184,11 @@ fn needs_java(why: impl ToString) -> Error {
 
 impl Host {
     pub(super) fn keep_in(&self, folder: PathBuf) {
-        *self.folder.lock().unwrap_or_else(PoisonError::into_inner) = folder;
+        *self.folder.lock() = folder;
     }
 
     fn folder(&self) -> PathBuf {
-        self.folder.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.folder.lock().clone()
     }
 
     /// Compiles a function that is about to be made.
@@ -206,7 +206,7 @@ impl Host {
         allowed: &Allowed<'_>,
         job: impl Fn(&mut Running) -> Result<Answer, Answer>,
     ) -> Result<Option<Vec<u8>>> {
-        let mut place = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.running.lock();
         let folder = self.folder();
         let mut answer = Self::once(&mut place, &folder, &job)?;
         if let Answer::Lost(_) = answer {

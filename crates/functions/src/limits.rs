@@ -1,8 +1,9 @@
 //! What calls in all languages have in common: how far they may go, and how they fail.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
+use halcyon_io::Mutex;
 use halcyon_model::CqlType;
 use halcyon_schema::function::UserFunction;
 use halcyon_syntax::Error;
@@ -54,7 +55,7 @@ impl SlowCalls {
     }
 
     fn noted(&self) -> MutexGuard<'_, Vec<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

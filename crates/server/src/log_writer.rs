@@ -10,9 +10,10 @@
 
 use std::collections::VecDeque;
 use std::io::Write;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
+use halcyon_io::{Condvar, Mutex};
 use halcyon_io::{ThreadPriority, spawn_thread};
 
 /// Lines that may wait for the writer. Chosen: ten times as many would hold some megabytes for a reader that is stuck.
@@ -52,7 +53,7 @@ pub(crate) struct Queue {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Adds lines, which nothing else comes between.
@@ -64,8 +65,8 @@ impl Queue {
     /// The next line if there is one, or else after a wait; `None` at the end.
     fn next(&self) -> Option<String> {
         let is_idle = |waiting: &mut Waiting| waiting.lines.is_empty() && !waiting.is_ending;
-        let waiting = self.changed.wait_while(self.lock(), is_idle);
-        waiting.unwrap_or_else(PoisonError::into_inner).lines.pop_front()
+        let mut waiting = self.changed.wait_while(self.lock(), is_idle);
+        waiting.lines.pop_front()
     }
 
     fn write_all(&self, mut to: impl Write) {

@@ -5,9 +5,10 @@
 //! bounded twice, by a budget and by what the process holds at all: no share of the memory is kept free for it.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use halcyon_io::Mutex;
 use halcyon_io::{resources, spawn};
 use halcyon_sstable::read::Budget;
 use halcyon_sstable::{Carried, Carry, Descriptor, Heat};
@@ -66,7 +67,7 @@ impl Carry for Carrier {
     }
 
     fn take(&self, of: &Descriptor, carried: Carried) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         taken.push((of.clone(), carried));
     }
 }
@@ -79,7 +80,7 @@ impl Carrier {
     }
 
     fn of(&self, descriptor: &Descriptor) -> Option<Carried> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         let at = taken.iter().position(|(of, _)| of == descriptor)?;
         Some(taken.swap_remove(at).1)
     }

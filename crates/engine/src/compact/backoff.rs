@@ -1,8 +1,8 @@
 //! The pause after failed compactions of a table: one minute, doubled by each further failure, at most an hour.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use halcyon_io::Mutex;
 use halcyon_io::clock::Instant;
 
 const BACKOFF: Duration = Duration::from_secs(60);
@@ -14,17 +14,17 @@ pub(crate) struct Backoff(Mutex<Option<(u32, Instant)>>);
 
 impl Backoff {
     pub(crate) fn is_active(&self, now: Instant) -> bool {
-        let backoff = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let backoff = self.0.lock();
         backoff.is_some_and(|(_, until)| now < until)
     }
 
     pub(crate) fn end(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.lock() = None;
     }
 
     /// Starts the next pause and returns its length.
     pub(super) fn begin(&self, now: Instant) -> Duration {
-        let mut backoff = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut backoff = self.0.lock();
         let failures = backoff.map_or(0, |(failures, _)| failures);
         let long = BACKOFF.saturating_mul(1 << failures.min(10)).min(BACKOFF_MAX);
         *backoff = Some((failures.saturating_add(1), now + long));

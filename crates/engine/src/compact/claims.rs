@@ -4,7 +4,9 @@
 //! cancelled, and once their claims are dropped the closer has the table to itself.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+
+use halcyon_io::Mutex;
 
 use futures_channel::oneshot;
 use futures_util::lock::OwnedMutexGuard;
@@ -39,7 +41,7 @@ pub(crate) struct Closed {
 
 impl Claims {
     fn lock(&self) -> MutexGuard<'_, ClaimSet> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Claims the SSTables that `choose` picks; `choose` gets the set of claimed ones. Claims nothing while the claims are closed.

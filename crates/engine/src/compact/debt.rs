@@ -1,9 +1,10 @@
 //! The debt of one version, kept until version or definition change.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use halcyon_compaction::strategy::Debt;
+use halcyon_io::Mutex;
 use halcyon_io::clock::Instant;
 
 use crate::definition::Definition;
@@ -40,7 +41,7 @@ impl DebtCache {
         now: Instant,
         compute: impl FnOnce() -> Debt,
     ) -> Debt {
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.0.lock();
         if let Some(cached) = cached.as_ref().filter(|c| c.holds(version, definition, now)) {
             return cached.debt;
         }

@@ -3,7 +3,7 @@
 //!
 //! The result of the last one of each table is kept until the node stops, for `halcyon_views.major_compactions`.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use futures_channel::oneshot;
 use futures_util::future::LocalBoxFuture;
@@ -89,7 +89,7 @@ impl MajorCompaction {
 
 impl Compactor {
     fn lock_majors(&self) -> MutexGuard<'_, Vec<(TableId, MajorCompaction)>> {
-        self.majors.lock().unwrap_or_else(PoisonError::into_inner)
+        self.majors.lock()
     }
 
     /// The last major compaction of each table.

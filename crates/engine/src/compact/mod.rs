@@ -30,9 +30,10 @@ mod selection;
 mod task;
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use halcyon_io::Disk;
+use halcyon_io::Mutex;
 use halcyon_io::clock::Instant;
 use halcyon_stream::TableId;
 
@@ -103,7 +104,7 @@ impl Compactor {
     }
 
     fn running(&self) -> MutexGuard<'_, Vec<Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock()
     }
 
     /// Sets `compaction_throughput`; `None`: unlimited.

@@ -3,10 +3,11 @@
 //! `compaction_throughput` is the ceiling. Under it, `compaction_latency_target` gives compaction the rate that the reads leave; the
 //! backlog sets a floor. `halcyon_pacing` finds the rate.
 
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use halcyon_io::Mutex;
 use halcyon_io::clock::{Clock, Instant};
 use halcyon_io::{Disk, Purpose, PurposeStats, RateLimiter};
 use halcyon_pacing::{AutoController, LatencyController, LatencyCounts, Sample, p99_ns};
@@ -73,7 +74,7 @@ impl Pace {
     }
 
     fn lock(&self) -> MutexGuard<'_, Control> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn throughput(&self) -> Option<u64> {

@@ -1,8 +1,8 @@
 //! Automatic compaction: after each flush and each compaction, and once a minute, the table's strategy picks the next task.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, PoisonError};
 
 use halcyon_compaction::Kind;
 use halcyon_compaction::strategy::{Candidate, Moment, Output, Reason, Task, pick};
@@ -155,7 +155,7 @@ impl Compactor {
                 flush_size: store.flush_size.load(Relaxed),
             };
             let candidates = candidates(&lives, gc_before, self.storage.disk.clock().now());
-            let mut history = store.history.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut history = store.history.lock();
             if let Some(task) = pick(strategy, &candidates, &moment, &mut history) {
                 return Some(Choice::of(task, &lives));
             }

@@ -7,11 +7,12 @@
 //! The queue has what is to be done and not the code that does it. So the queue needs no service, and every service may add to it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use futures_channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures_channel::oneshot;
 use halcyon_compaction::Outcome;
+use halcyon_io::Mutex;
 
 use super::selection::Selection;
 use crate::Result;
@@ -65,7 +66,7 @@ impl Schedule {
     }
 
     fn lock(&self) -> MutexGuard<'_, WorkQueue> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(crate) fn wake(&self) {

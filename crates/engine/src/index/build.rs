@@ -7,10 +7,11 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
+use halcyon_io::Mutex;
 use halcyon_schema::rows::built_index;
 use halcyon_stream::TableId;
 
@@ -68,7 +69,7 @@ impl Indexes {
     }
 
     fn running(&self) -> MutexGuard<'_, Vec<Arc<Running>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock()
     }
 
     /// The builds that run.

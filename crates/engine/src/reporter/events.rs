@@ -1,9 +1,10 @@
 //! Events for the operator's log, queued until the server takes them: the engine prints nothing itself.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
+use halcyon_io::Mutex;
 use halcyon_io::clock::Instant;
 
 /// Events beyond this are dropped: the server takes them every second, so more means that it has stopped.
@@ -59,7 +60,7 @@ impl Events {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Whether the engine serves requests, and the reason if not.
 
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{Error, Result};
+use halcyon_io::Mutex;
 
 /// The consequence of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl Health {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<(String, FailurePolicy)>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failure.lock()
     }
 
     /// The reason for clients, without paths; the log has the whole one.

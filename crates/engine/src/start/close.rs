@@ -1,7 +1,5 @@
 //! The end: compaction stops, memtables are flushed, the commit log is deleted.
 
-use std::sync::PoisonError;
-
 use futures_util::future::LocalBoxFuture;
 
 use crate::Result;
@@ -12,7 +10,7 @@ impl Engine {
     pub fn settle(&self) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
             self.compactor.stop().await;
-            let control = self.control.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let control = self.control.lock().take();
             if let Some(control) = control {
                 // It was woken by the stop, and does nothing that takes time; a panic was told when it happened.
                 let _ = control.join().await;

@@ -10,11 +10,12 @@
 //! The records of a shard are in order, and a log is always a suffix of its history (`commitlog`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use halcyon_commitlog::{ReplayOptions, ReplayPosition, ReplayReport, Visited, replay};
 use halcyon_io::Disk;
+use halcyon_io::Mutex;
 use halcyon_io::clock::Instant;
 use halcyon_schema::catalog::Table;
 use halcyon_stream::TableId;
@@ -34,11 +35,11 @@ struct Outputs(Mutex<Vec<(Arc<Store>, Uncommitted)>>);
 
 impl Outputs {
     fn take(&self) -> Vec<(Arc<Store>, Uncommitted)> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 
     fn add(&self, store: Arc<Store>, written: Uncommitted) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((store, written));
+        self.0.lock().push((store, written));
     }
 }
 
@@ -81,7 +82,7 @@ impl Gathered {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn visit(&self, shard: u32, at: ReplayPosition, bytes: &[u8]) -> Result<(), String> {
@@ -233,7 +234,7 @@ impl Flusher {
 
     fn report_progress(&self, last: &Mutex<Instant>, visited: Visited, report: &StartProgress) {
         let now = self.tables.storage.disk.clock().now();
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = last.lock();
         if now - *last >= PROGRESS_INTERVAL {
             *last = now;
             report(format!(

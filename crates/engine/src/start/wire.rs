@@ -1,10 +1,11 @@
 //! Makes the services, each with what it needs, and starts the control thread.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use halcyon_io::Mesh;
+use halcyon_io::Mutex;
 use halcyon_schema::catalog::Catalog;
 use halcyon_stream::TableId;
 
@@ -70,6 +71,6 @@ pub(super) fn wire(
         control: Mutex::default(),
     });
     let control = control::start(&engine, woken);
-    *engine.control.lock().unwrap_or_else(PoisonError::into_inner) = Some(control);
+    *engine.control.lock() = Some(control);
     engine
 }

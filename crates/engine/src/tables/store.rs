@@ -6,10 +6,11 @@ use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed},
 };
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
 
 use arc_swap::ArcSwap;
 use halcyon_compaction::strategy::History;
+use halcyon_io::Mutex;
 use halcyon_io::{Disk, Random};
 use halcyon_model::{hex, path_component};
 use halcyon_schema::catalog::{Table, TableKind};
@@ -92,7 +93,7 @@ impl Store {
     }
 
     pub(crate) fn lock_admission(&self) -> MutexGuard<'_, ()> {
-        self.admission.lock().unwrap_or_else(PoisonError::into_inner)
+        self.admission.lock()
     }
 
     pub(crate) fn common(&self) -> Common<'_> {
@@ -138,12 +139,12 @@ impl Store {
     }
 
     pub(crate) fn automatic_compaction(&self) -> Option<bool> {
-        *self.automatic.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.automatic.lock()
     }
 
     /// Overrides the table's option `enabled` until the node stops.
     pub(crate) fn set_automatic_compaction(&self, enabled: bool) {
-        *self.automatic.lock().unwrap_or_else(PoisonError::into_inner) = Some(enabled);
+        *self.automatic.lock() = Some(enabled);
     }
 
     /// Raises the next numeric identifier above these.

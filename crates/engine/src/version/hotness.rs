@@ -3,8 +3,8 @@
 //! Shards sample: a counter that each read increments would be a cache line that all of them share.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 
+use halcyon_io::Mutex;
 use halcyon_io::clock::Instant;
 
 /// A shard counts one in this number of reads, as that many.
@@ -31,7 +31,7 @@ impl Hotness {
 
     /// Reads per second: an average of the last two hours or so, exponentially weighted.
     pub(crate) fn rate(&self, now: Instant) -> f64 {
-        let mut rate = self.rate.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rate = self.rate.lock();
         let reads = self.reads.load(Relaxed);
         let seconds = rate.at.map_or(0.0, |at| now.saturating_since(at).as_secs_f64());
         if seconds >= 1.0 {

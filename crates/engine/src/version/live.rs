@@ -1,10 +1,11 @@
 //! An SSTable of the live set.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use halcyon_compaction::Kind;
 use halcyon_compaction::txn_log::Leftovers;
+use halcyon_io::Mutex;
 use halcyon_io::{AccessMode, Disk};
 use halcyon_model::schema::TableSchema;
 use halcyon_sstable::format::listing::ListedSSTable;
@@ -86,7 +87,7 @@ pub(crate) fn replaced(
 
 impl Drop for Obsolete {
     fn drop(&mut self) {
-        let rest = self.rest.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let rest = self.rest.get_mut();
         if let Some(rest) = rest.take() {
             self.background.later(rest);
         }

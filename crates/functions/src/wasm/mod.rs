@@ -16,9 +16,10 @@ mod tests;
 mod values;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
+use halcyon_io::Mutex;
 use halcyon_io::clock::{Instant, now};
 use halcyon_io::{caught, panic_point};
 use halcyon_schema::function::UserFunction;
@@ -99,7 +100,7 @@ impl Modules {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Compiles it, and refuses what no call could use.

@@ -46,6 +46,23 @@ impl Condvar {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub fn wait_while<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> MutexGuard<'a, T> {
+        self.0.wait_while(guard, condition).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn wait_timeout_while<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        most: Duration,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
+        self.0.wait_timeout_while(guard, most, condition).unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn wait_timeout<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,

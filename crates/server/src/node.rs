@@ -15,11 +15,13 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use halcyon_engine::{Engine, Event, FailurePolicy, RecoveryReport};
 use halcyon_io::clock::{self, Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
 use halcyon_io::{
-    Claim, Clock, Disk, Inbox, Mesh, Thread, ThreadPriority, block_on, kept, pin_to_core, spawn,
+    Claim, Clock, Disk, Gone, Inbox, Mesh, Thread, ThreadPriority, block_on, kept, pin_to_core,
+    spawn,
 };
 use halcyon_query::Coordinator;
 use halcyon_schema::LocalNode;
@@ -27,18 +29,21 @@ use halcyon_schema::function::FunctionSettings;
 
 use crate::admission::Admission;
 use crate::cache_rates;
-use crate::clients::Clients;
+use crate::connection::AllowAll;
+use crate::listen;
 use crate::log::Log;
 use crate::metrics::ClientMetrics;
 use crate::persisted;
 use crate::prepared::PreparedStatements;
+use crate::running::Shown;
 use crate::saved_caches;
 use crate::settings::{RunningSettings, Settings};
 use crate::shard::{ShardServer, Shared};
-use crate::trace::TraceProbability;
 use crate::virtual_tables;
+use crate::virtual_tables::facts::{Facts, Servers};
 use crate::virtual_tables::registry::Registry;
 use crate::virtual_tables::table::Node;
+use crate::virtual_tables::tables::Tables;
 
 /// Why a node did not start, or did not stop cleanly. The text has the cure.
 #[derive(Debug, thiserror::Error)]
@@ -105,14 +110,16 @@ async fn serve_inside(
     let left = halcyon_engine::remove_folder(engine.disk(), &functions_folder(&settings)).await;
     left.map_err(|e| Error::CannotStart(e.to_string()))?;
     tell_recovery(&report, log);
-    let (shared, inboxes) = share(&settings, virtual_tables, &disk, (address, aware.as_ref()), log);
-    let threads = start_shards(&engine, &shared, inboxes, disk.backend().backend).await?;
+    let (shared, inboxes) = share(&settings, (address, aware.as_ref()), log);
+    let facts = Arc::new(facts(&settings, &shared, &disk));
+    let shown = (facts.clone(), Arc::new(virtual_tables));
+    let threads = start_shards(&engine, &shared, shown, inboxes).await?;
     join(&engine, &settings, &shared, address).await?;
     resume_view_builds(&shared, log).await?;
     load_prepared(&shared).await?;
     listen(&shared).await?;
     saved_caches::keep(&engine, settings.saved_caches, log);
-    let (watched, rates) = (Arc::downgrade(&engine), shared.cache_rates.clone());
+    let (watched, rates) = (Arc::downgrade(&engine), facts.cache_rates.clone());
     spawn(kept(move || cache_rates::watch_rates(watched.clone(), rates.clone()))).detach();
     tell_ready(&settings, &shared, &disk, began, log);
     ready(address);
@@ -120,7 +127,7 @@ async fn serve_inside(
     log.say(format_args!("draining: no new connections, requests under way are answered"));
     saved_caches::save_all(&engine, settings.saved_caches, log).await;
     drain(&engine, &shared, log).await?;
-    drop((shared, engine));
+    drop((shared, facts, engine));
     for thread in threads {
         // The thread has ended; a panic was reported when it happened.
         let _ = thread.join().await;
@@ -164,16 +171,33 @@ async fn load_prepared(shared: &Shared) -> Result<(), Error> {
 
 fn share(
     settings: &Settings,
-    virtual_tables: Registry,
-    disk: &Disk,
     (address, aware): (SocketAddr, Option<&Claim>),
     log: &Log,
 ) -> (Arc<Shared>, Vec<Inbox<ShardServer>>) {
     let mut transport = settings.transport.clone();
     transport.address = address;
     transport.shard_aware_port = aware.map(|claim| claim.address().port());
+    let shards = settings.engine.shards;
+    let (mesh, inboxes) = Mesh::new(shards, INBOX_CAPACITY);
+    let shared = Shared {
+        shards,
+        authenticator: Box::new(AllowAll),
+        admission: Admission::new(&transport),
+        prepared: Arc::new(PreparedStatements::new(transport.prepared_statements_cache_size)),
+        transport,
+        mesh,
+        log: log.clone(),
+        clients: Arc::default(),
+        metrics: (0..shards).map(|_| ClientMetrics::default()).collect(),
+        limits: settings.limits,
+        tokens: OnceLock::new(),
+        trace_probability: Arc::default(),
+    };
+    (Arc::new(shared), inboxes)
+}
+
+fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
     let engine = &settings.engine;
-    let (mesh, inboxes) = Mesh::new(engine.shards, INBOX_CAPACITY);
     let mut io_modes = Vec::new();
     for directory in &engine.data_directories {
         io_modes.push((directory.clone(), "user_read", engine.read_mode, false));
@@ -181,27 +205,34 @@ fn share(
         io_modes.push((directory.clone(), "compaction_write", engine.background_write_mode, true));
     }
     io_modes.push((engine.commitlog.directory.clone(), "commitlog", engine.commitlog.mode, true));
-    let shared = Shared {
-        shards: engine.shards,
-        admission: Admission::new(&transport),
-        prepared: PreparedStatements::new(transport.prepared_statements_cache_size),
-        transport,
-        mesh,
-        log: log.clone(),
-        clients: Clients::default(),
-        metrics: (0..engine.shards).map(|_| ClientMetrics::default()).collect(),
-        limits: settings.limits,
+    Facts {
+        log: shared.log.clone(),
+        clients: shared.clients.clone(),
+        prepared: shared.prepared.clone(),
+        metrics: shared.metrics.clone(),
         cache_rates: Arc::default(),
-        virtual_tables,
+        trace_probability: shared.trace_probability.clone(),
         settings: RunningSettings::of(settings.listed.clone()),
         data_dir: settings.data_dir.clone(),
         began: now(),
-        tokens: OnceLock::new(),
-        trace_probability: TraceProbability::default(),
         disk: disk.clone(),
         io_modes,
-    };
-    (Arc::new(shared), inboxes)
+    }
+}
+
+impl Servers for Shared {
+    fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, Gone>>> {
+        let ask = |server: Rc<ShardServer>| async move { server.running.shown() };
+        Box::pin(self.mesh.on_each(ask))
+    }
+
+    fn refresh_size_estimates(&self) -> LocalBoxFuture<'_, halcyon_query::Result<()>> {
+        let refresh = |server: Rc<ShardServer>| async move { server.record_sizes(&mut None).await };
+        Box::pin(async move {
+            let refreshed = self.mesh.on(0, refresh).await;
+            refreshed.map_err(|gone| halcyon_query::Error::Server(gone.to_string()))?
+        })
+    }
 }
 
 /// Makes the directories. The one that holds all by default is locked; the engine locks those of the data.
@@ -301,7 +332,7 @@ async fn listen(shared: &Shared) -> Result<(), Error> {
     }
     // One shard after the other: one that cannot listen ends the start before the next ones take clients.
     for shard in 0..shared.shards {
-        let open = |server: Rc<ShardServer>| async move { server.start_listening().await };
+        let open = |server: Rc<ShardServer>| async move { listen::start(&server).await };
         let opened = shared.mesh.on(shard, open).await;
         opened.map_err(|e| e.to_string()).flatten().map_err(Error::CannotStart)?;
     }
@@ -355,24 +386,28 @@ async fn shard_aware(
 }
 
 type Started = Result<(), String>;
+/// What virtual tables show, and which there are.
+type Shows = (Arc<Facts>, Arc<Registry>);
 
 async fn start_shards(
     engine: &Arc<Engine>,
     shared: &Arc<Shared>,
+    shown: Shows,
     inboxes: Vec<Inbox<ShardServer>>,
-    io: halcyon_io::Backend,
 ) -> Result<Vec<Thread<()>>, Error> {
-    let runtime = shared.disk.runtime();
+    let disk = &shown.0.disk;
+    let (runtime, io) = (disk.runtime(), disk.backend().backend);
     let mut threads = Vec::new();
     let (told, mut starts) = futures_channel::mpsc::unbounded::<Started>();
     for (index, inbox) in inboxes.into_iter().enumerate() {
         let (engine, shared, told) = (engine.clone(), shared.clone(), told.clone());
+        let shown = shown.clone();
         let body = move || {
             // Do not pin with the pool backend: the threads of the pool would inherit the pinning.
             if io == halcyon_io::Backend::Uring {
                 pin_to_core(index);
             }
-            run_shard(index, engine, shared, inbox, told)
+            run_shard((index, engine), shared, shown, inbox, told)
         };
         let name = format!("shard-{index}");
         threads.push(runtime.spawn_thread(&name, ThreadPriority::Normal, body));
@@ -387,13 +422,13 @@ async fn start_shards(
 }
 
 async fn run_shard(
-    index: usize,
-    engine: Arc<Engine>,
+    (index, engine): (usize, Arc<Engine>),
     shared: Arc<Shared>,
+    shown: Shows,
     inbox: Inbox<ShardServer>,
     told: futures_channel::mpsc::UnboundedSender<Started>,
 ) {
-    let outcome = open_shard(index, engine, &shared).await;
+    let outcome = open_shard((index, engine), &shared, shown).await;
     let server = match outcome {
         Ok(server) => server,
         Err(why) => {
@@ -415,13 +450,15 @@ async fn run_shard(
 }
 
 async fn open_shard(
-    index: usize,
-    engine: Arc<Engine>,
+    (index, engine): (usize, Arc<Engine>),
     shared: &Arc<Shared>,
+    (facts, registry): Shows,
 ) -> Result<Rc<ShardServer>, String> {
     let (shard, inbox) = engine.open_shard(index).await.map_err(|e| e.to_string())?;
     spawn(inbox.serve(shard.clone())).detach();
-    let virtual_tables = Node { engine: engine.clone(), shared: shared.clone() };
+    let servers = shared.clone();
+    let node = Node { engine: engine.clone(), facts, servers };
+    let virtual_tables = Tables { node, registry };
     let memory = shared.admission.memory();
     let coordinator =
         Coordinator::new(engine, shard, Rc::new(virtual_tables), shared.limits, memory);

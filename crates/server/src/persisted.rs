@@ -14,9 +14,9 @@ use halcyon_model::request::Value;
 use halcyon_query::{Error, Outcome, Result, prepare_in_time};
 
 use crate::internal;
+use crate::password::without_password;
 use crate::prepared::{Entry, Put, StatementId};
 use crate::shard::ShardServer;
-use crate::trace::without_password;
 
 const INSERT: &str = "INSERT INTO system.prepared_statements (logged_keyspace, prepared_id, query_string) VALUES (?, ?, ?)";
 const DELETE: &str = "DELETE FROM system.prepared_statements WHERE prepared_id = ?";

@@ -10,7 +10,7 @@ use halcyon_io::clock::{Instant, now};
 use halcyon_model::hex;
 use halcyon_protocol::{BatchQuery, Envelope, Request};
 
-use crate::trace::without_password;
+use crate::password::without_password;
 
 /// Letters of a task that are shown.
 const SHOWN_MAX: usize = 10_000;

@@ -10,9 +10,8 @@ use halcyon_io::drop_apart;
 use halcyon_model::hex;
 use halcyon_model::request::{BatchKind, ColumnSpec, Value};
 use halcyon_protocol::{
-    BatchQuery, Body, Compression, Envelope, Error, ErrorKind, Notes, Prepared, PreparedMetadata,
-    QueryParameters, ReplyTo, Request, Response, Rows, RowsMetadata, Startup, Version,
-    statement_id,
+    BatchQuery, Body, Envelope, Error, ErrorKind, Notes, Prepared, PreparedMetadata,
+    QueryParameters, ReplyTo, Request, Response, Rows, RowsMetadata, Version, statement_id,
 };
 use halcyon_query::{
     self as query, BatchEntry, Error as QueryError, Outcome, PreparedStatement, QueryOptions,
@@ -27,41 +26,6 @@ use crate::prepared::{Entry, StatementId};
 use crate::shard::ShardServer;
 use crate::trace::Trace;
 use crate::{answer, persisted, supported};
-
-/// Checks a STARTUP; what both directions are to change to. Errors are answered here.
-pub(crate) fn startup(
-    shard: &ShardServer,
-    connection: &Connection,
-    envelope: &Envelope,
-) -> Option<(Version, Compression)> {
-    let to = envelope.reply_to();
-    let refuse = |message: String| {
-        connection.answer_error(to, Error::new(ErrorKind::Protocol, message));
-        None
-    };
-    let body = match Request::decode(envelope) {
-        Ok(body) => body,
-        Err(error) => return refuse(error.to_string()),
-    };
-    let Request::Startup(startup) = body.request else { return None };
-    let version = envelope.version;
-    if version < Version::CURRENT && !shard.shared.transport.allow_older_protocols {
-        let current = Version::CURRENT;
-        return refuse(format!("Rejecting Protocol Version {version} < {current}."));
-    }
-    match startup.check(version) {
-        Ok(compression) => {
-            remember(connection, startup);
-            Some((version, compression))
-        }
-        Err(message) => refuse(message),
-    }
-}
-
-fn remember(connection: &Connection, startup: Startup) {
-    connection.throw_on_overload.set(startup.get("THROW_ON_OVERLOAD") == Some("1"));
-    connection.entry.info().options = startup.options;
-}
 
 /// OPTIONS, REGISTER: nothing is awaited.
 pub(crate) fn answer_at_once(shard: &ShardServer, connection: &Connection, envelope: &Envelope) {
@@ -273,7 +237,7 @@ pub(crate) async fn execute(
         Err(error) => connection.answer(to, &Response::Error(answer::error(error)), &notes),
     }
     if asked.reads_partitions {
-        connection.count_read(shard, arrived);
+        connection.count_read(shard.coordinator.shard(), arrived);
     }
 }
 

@@ -1,37 +1,27 @@
-//! The server of one shard: its listeners and connections.
+//! The server of one shard: what it knows, and its connections.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use halcyon_io::clock::Instant;
-use halcyon_io::{
-    AccessMode, DetachedSocket, Disk, Listener, Mesh, Notify, Socket, clock, descriptors, kept,
-    panic_point, spawn,
-};
+use halcyon_io::{Listener, Mesh, Notify, clock, panic_point, spawn};
 use halcyon_model::request::SchemaChange;
 use halcyon_protocol::{Event, EventType, StatusChange};
 use halcyon_query::{Coordinator, RequestLimits};
 
 use crate::admission::Admission;
-use crate::cache_rates::CacheRates;
 use crate::clients::Clients;
-use crate::connection::{self, Connection};
+use crate::connection::{Authenticator, Connection};
 use crate::log::Log;
 use crate::metrics::ClientMetrics;
 use crate::prepared::{LocalStatements, PreparedStatements};
 use crate::running::Running;
-use crate::settings::{RunningSettings, Transport};
+use crate::settings::Transport;
 use crate::size_estimates::{self, Known};
-use crate::trace::TraceProbability;
-use crate::virtual_tables::registry::Registry;
+use crate::trace::probability::TraceProbability;
 
-/// How long a listener waits for descriptors or memory before it looks again.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// `SizeEstimatesRecorder`: when it runs first, and how often.
 const FIRST_ESTIMATES: Duration = Duration::from_secs(30);
 const ESTIMATES_PERIOD: Duration = Duration::from_secs(300);
@@ -40,30 +30,22 @@ const SHED_PAUSE: Duration = Duration::from_millis(250);
 /// How long a drain waits for clients to read their answers.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The state that all shards share.
+/// The state that all shards share. What virtual tables show of it, they have from the same handles (`virtual_tables::Facts`).
 pub(crate) struct Shared {
     pub(crate) transport: Transport,
     pub(crate) shards: usize,
     pub(crate) limits: RequestLimits,
+    pub(crate) authenticator: Box<dyn Authenticator>,
     pub(crate) admission: Arc<Admission>,
-    pub(crate) prepared: PreparedStatements,
+    pub(crate) prepared: Arc<PreparedStatements>,
     pub(crate) mesh: Mesh<ShardServer>,
     pub(crate) log: Log,
-    pub(crate) clients: Clients,
+    pub(crate) clients: Arc<Clients>,
     /// By shard.
-    pub(crate) metrics: Vec<ClientMetrics>,
-    pub(crate) cache_rates: Arc<CacheRates>,
-    pub(crate) virtual_tables: Registry,
-    /// The values of `system_views.settings`.
-    pub(crate) settings: RunningSettings,
-    pub(crate) data_dir: PathBuf,
-    pub(crate) began: Instant,
+    pub(crate) metrics: Arc<[ClientMetrics]>,
     /// The node's, once it has joined.
     pub(crate) tokens: OnceLock<Vec<i64>>,
-    pub(crate) trace_probability: TraceProbability,
-    pub(crate) disk: Disk,
-    /// Directory, purpose, configured mode, and whether it is for writes.
-    pub(crate) io_modes: Vec<(PathBuf, &'static str, AccessMode, bool)>,
+    pub(crate) trace_probability: Arc<TraceProbability>,
 }
 
 pub(crate) struct ShardServer {
@@ -79,15 +61,6 @@ pub(crate) struct ShardServer {
     left: Notify,
     draining: Cell<bool>,
     stopped: Notify,
-}
-
-/// The shard that serves the connections of a listener.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ListenerKind {
-    /// The shard that accepted the connection.
-    Any,
-    /// The shard that the client chooses by its source port.
-    ShardAware,
 }
 
 impl ShardServer {
@@ -115,127 +88,27 @@ impl ShardServer {
         self.connections.borrow().values().cloned().collect()
     }
 
-    pub(crate) async fn start_listening(self: Rc<Self>) -> Result<(), String> {
-        let address = self.shared.transport.address;
-        let aware = self.shared.transport.shard_aware_port;
-        let aware =
-            aware.map(|port| (SocketAddr::new(address.ip(), port), ListenerKind::ShardAware));
-        for (address, kind) in [Some((address, ListenerKind::Any)), aware].into_iter().flatten() {
-            let listening = self.clone().listen(address, kind).await;
-            listening.map_err(|e| format!("cannot listen on {address}: {e}"))?;
-        }
-        Ok(())
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.get()
     }
 
-    /// Accepts until the listener is shut down.
-    async fn listen(
-        self: Rc<Self>,
-        address: SocketAddr,
-        kind: ListenerKind,
-    ) -> std::io::Result<()> {
-        let listener = Rc::new(Listener::bind(address).await?);
-        self.listeners.borrow_mut().push(listener.clone());
-        let accepting = move || self.clone().accept(listener.clone(), kind);
-        spawn(kept(accepting)).detach();
-        Ok(())
+    /// Keeps a listener until the shard drains.
+    pub(crate) fn keep_listener(&self, listener: Rc<Listener>) {
+        self.listeners.borrow_mut().push(listener);
     }
 
-    async fn accept(self: Rc<Self>, listener: Rc<Listener>, kind: ListenerKind) {
-        while !self.draining.get() {
-            self.until_there_is_room().await;
-            match listener.accept().await {
-                Ok((socket, peer)) => {
-                    panic_point("the acceptor of connections");
-                    self.clone().let_in(socket, peer, kind);
-                }
-                Err(_) if self.draining.get() => return,
-                Err(error) => {
-                    let log = &self.shared.log;
-                    log.warning(format_args!("cannot accept a connection: {error}"));
-                    clock::sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        }
-    }
-
-    /// Waits until one more connection would find a descriptor that is not of the reserve, and memory.
-    async fn until_there_is_room(&self) {
-        let what = || match (descriptors::are_short(), self.shared.admission.has_room()) {
-            (true, _) => Some("file descriptors are short (ulimit -n, LimitNOFILE=)"),
-            (_, false) => Some(
-                "memory for connections is short (native_transport_max_request_data_in_flight)",
-            ),
-            _ => None,
-        };
-        let Some(short) = what() else { return };
-        let log = &self.shared.log;
-        log.warning(format_args!("shard {} accepts no connections for now: {short}", self.index));
-        while what().is_some() && !self.draining.get() {
-            clock::sleep(ACCEPT_PAUSE).await;
-        }
-        log.say(format_args!("shard {} accepts connections again", self.index));
-    }
-
-    fn let_in(self: Rc<Self>, socket: Socket, peer: SocketAddr, kind: ListenerKind) {
-        let wanted = usize::from(peer.port()) % self.shared.shards;
-        if kind == ListenerKind::Any || wanted == self.index {
-            return self.adopt(socket, peer);
-        }
-        spawn(async move {
-            // On an error the client has disconnected.
-            if let Ok(detached) = socket.detach() {
-                let job = move |shard: Rc<ShardServer>| async move {
-                    shard.adopt_detached(detached, peer);
-                };
-                let _ = self.shared.mesh.on(wanted, job).await;
-            }
-        })
-        .detach();
-    }
-
-    fn adopt_detached(self: Rc<Self>, socket: DetachedSocket, peer: SocketAddr) {
-        if let Ok(socket) = socket.attach() {
-            self.adopt(socket, peer);
-        }
-    }
-
-    fn adopt(self: Rc<Self>, socket: Socket, peer: SocketAddr) {
-        if self.draining.get() {
-            return socket.shut_down();
-        }
-        let admitted = match self.shared.admission.enter(peer.ip()) {
-            Ok(admitted) => admitted,
-            Err(why) => {
-                self.shared.log.warning(format_args!("{why}"));
-                return socket.shut_down();
-            }
-        };
-        if self.shared.transport.keepalive
-            && let Err(error) = socket.keep_alive()
-        {
-            self.shared.log.warning(format_args!("no keepalive for {peer}: {error}"));
-        }
-        if let Err(error) = socket.time_arrivals() {
-            let log = &self.shared.log;
-            log.debug(format_args!(
-                "the kernel does not say when requests of {peer} arrive: {error}"
-            ));
-        }
-        self.shared.log.debug(format_args!("{peer} is connected to shard {}", self.index));
+    /// Adds a connection, until it leaves under this number.
+    pub(crate) fn enter(&self, connection: Rc<Connection>) -> u64 {
         let id = self.next_connection.replace(self.next_connection.get() + 1);
-        let entry = self.shared.clients.enter(peer);
+        self.connections.borrow_mut().insert(id, connection);
         self.metrics().connections.up();
-        let connection = Rc::new(Connection::new(socket, peer, admitted, entry));
-        self.connections.borrow_mut().insert(id, connection.clone());
-        spawn(async move {
-            connection::serve(self.clone(), connection).await;
-            self.connections.borrow_mut().remove(&id);
-            self.shared.clients.leave(peer);
-            self.shared.log.debug(format_args!("{peer} has left"));
-            self.metrics().connections.down();
-            self.left.notify_one();
-        })
-        .detach();
+        id
+    }
+
+    pub(crate) fn leave(&self, id: u64) {
+        self.connections.borrow_mut().remove(&id);
+        self.metrics().connections.down();
+        self.left.notify_one();
     }
 
     /// Closes idle connections while the shard serves.

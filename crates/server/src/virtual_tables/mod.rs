@@ -7,12 +7,14 @@
 //! 2. A read finds the table by its id and runs its function: `rows.rs`.
 //! 3. A few tables take writes as commands: `write.rs`.
 
+pub(crate) mod facts;
 mod halcyon_views;
 pub(crate) mod registry;
 mod rows;
 mod system_views;
 mod system_virtual_schema;
 pub(crate) mod table;
+pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
 mod write;

@@ -5,14 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use halcyon_engine::Engine;
-use halcyon_query::{Result, VirtualTables, modification_is_not_supported};
-use halcyon_schema::catalog::Table;
-use halcyon_stream::Mutation;
+use halcyon_query::Result;
 
+use super::facts::{Facts, Servers};
 use super::rows::Rows;
 use super::write::Write;
 use crate::metrics::ClientMetrics;
-use crate::shard::Shared;
 
 /// A virtual table: its definition, how its rows are computed, what a write to it does.
 #[derive(Clone, Copy)]
@@ -75,50 +73,36 @@ impl VirtualTable {
     ) -> VirtualTable {
         VirtualTable { cql, source: Source::Empty, apply: Some(Apply::Awaited(apply)) }
     }
+
+    /// Computes its rows.
+    pub(super) async fn fill(&self, node: &Node, rows: &mut Rows<'_>) {
+        match self.source {
+            Source::Empty => {}
+            Source::Computed(fill) => fill(node, rows),
+            Source::Gathered(fill) => fill(node, rows).await,
+        }
+    }
+
+    /// Executes what a write to it means.
+    pub(super) async fn write(&self, node: &Node, write: &Write<'_>) -> Result<()> {
+        match self.apply {
+            Some(Apply::Now(apply)) => apply(node, write),
+            Some(Apply::Awaited(apply)) => apply(node, write).await,
+            None => Err(write.not_supported()),
+        }
+    }
 }
 
 /// What rows are computed from.
 pub(crate) struct Node {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) facts: Arc<Facts>,
+    pub(crate) servers: Arc<dyn Servers>,
 }
 
 impl Node {
     /// A metric, over all shards.
     pub(in crate::virtual_tables) fn sum(&self, of: fn(&ClientMetrics) -> u64) -> u64 {
-        self.shared.metrics.iter().map(of).sum()
-    }
-}
-
-impl VirtualTables for Node {
-    fn partitions<'a>(
-        &'a self,
-        table: &'a Table,
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<Mutation>>> + 'a>> {
-        Box::pin(async {
-            let mut rows = Rows::of(table);
-            match self.shared.virtual_tables.get(table)?.source {
-                Source::Empty => {}
-                Source::Computed(fill) => fill(self, &mut rows),
-                Source::Gathered(fill) => fill(self, &mut rows).await,
-            }
-            rows.finish()
-        })
-    }
-
-    fn apply<'a>(
-        &'a self,
-        table: &'a Table,
-        mutation: Mutation,
-    ) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
-        Box::pin(async move {
-            match self.shared.virtual_tables.get(table)?.apply {
-                Some(Apply::Now(apply)) => apply(self, &Write { table, mutation: &mutation }),
-                Some(Apply::Awaited(apply)) => {
-                    apply(self, &Write { table, mutation: &mutation }).await
-                }
-                None => Err(modification_is_not_supported(table)),
-            }
-        })
+        self.facts.metrics.iter().map(of).sum()
     }
 }

@@ -8,8 +8,6 @@
 //!
 //! Major compactions have a table of their own, because they outlast a request.
 
-use std::rc::Rc;
-
 use halcyon_engine::SnapshotOptions;
 use halcyon_io::clock::unix_micros;
 use halcyon_model::units::settings::{DurationBound, bounded_duration};
@@ -18,7 +16,6 @@ use halcyon_query::{Error, Result};
 use halcyon_schema::catalog::{Catalog, Table, TableKind};
 use halcyon_stream::TableId;
 
-use crate::shard::ShardServer;
 use crate::virtual_tables::table::{Applied, Node, VirtualTable};
 use crate::virtual_tables::write::Write;
 
@@ -72,7 +69,7 @@ fn apply<'a>(node: &'a Node, write: &'a Write<'_>) -> Applied<'a> {
         };
         let tables = tables(&node.engine.tables().catalog(), keyspace, table)?;
         let what = format!("{verb} {keyspace} {table} {argument}");
-        node.shared.log.say(format_args!("a client commands: {}", what.trim_end()));
+        node.facts.log.say(format_args!("a client commands: {}", what.trim_end()));
         run(Command { node, keyspace, tables, argument }).await
     })
 }
@@ -178,15 +175,13 @@ fn created_before(option: &str) -> Result<i64> {
 async fn refresh(command: Command<'_>) -> Result<()> {
     for table in command.tables {
         let added = command.node.engine.schema().load_new_sstables(table).await?;
-        command.node.shared.log.say(format_args!("refresh: {added} new SSTables"));
+        command.node.facts.log.say(format_args!("refresh: {added} new SSTables"));
     }
     Ok(())
 }
 
 async fn refresh_size_estimates(command: Command<'_>) -> Result<()> {
-    let refresh = |server: Rc<ShardServer>| async move { server.record_sizes(&mut None).await };
-    let refreshed = command.node.shared.mesh.on(0, refresh).await;
-    refreshed.map_err(|gone| Error::Server(gone.to_string()))?
+    command.node.servers.refresh_size_estimates().await
 }
 
 async fn set_automatic_compaction(command: Command<'_>, enabled: bool) -> Result<()> {
@@ -199,7 +194,7 @@ async fn set_automatic_compaction(command: Command<'_>, enabled: bool) -> Result
 async fn set_trace_probability(command: Command<'_>) -> Result<()> {
     match command.argument.parse::<f64>() {
         Ok(probability) if (0.0..=1.0).contains(&probability) => {
-            command.node.shared.trace_probability.set(probability);
+            command.node.facts.trace_probability.set(probability);
             Ok(())
         }
         _ => Err(Error::Invalid("Trace probability must be between 0 and 1".to_owned())),
@@ -208,7 +203,7 @@ async fn set_trace_probability(command: Command<'_>) -> Result<()> {
 
 async fn drain(command: Command<'_>) -> Result<()> {
     command.node.engine.settle().await?;
-    command.node.shared.log.say(format_args!(
+    command.node.facts.log.say(format_args!(
         "DRAINED: all is in SSTables; reads are served, and writes refused until the next start"
     ));
     Ok(())

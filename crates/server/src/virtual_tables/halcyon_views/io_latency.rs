@@ -13,7 +13,7 @@ const CQL: &str = "CREATE TABLE halcyon_views.io_latency (
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["purpose", "below_ns", "operations"]);
-    for stats in node.shared.disk.histograms() {
+    for stats in node.facts.disk.histograms() {
         for (bucket, operations) in stats.latency.filled() {
             let purpose = stats.purpose.to_string();
             rows.push([purpose.into(), bucket.below.into(), operations.into()]);

@@ -17,8 +17,8 @@ const CQL: &str = "CREATE TABLE halcyon_views.io_modes (
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["directory", "purpose", "asked", "mode", "reason"]);
-    for (directory, purpose, asked, writing) in &node.shared.io_modes {
-        let disk = &node.shared.disk;
+    for (directory, purpose, asked, writing) in &node.facts.io_modes {
+        let disk = &node.facts.disk;
         let choice = match writing {
             true => disk.resolve_write_mode(directory, *asked),
             false => disk.resolve_mode(directory, *asked),

@@ -30,7 +30,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "p99_ns",
         "p999_ns",
     ]);
-    for stats in node.shared.disk.histograms() {
+    for stats in node.facts.disk.histograms() {
         rows.push([
             stats.purpose.to_string().into(),
             stats.operations.into(),

@@ -38,12 +38,12 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
     rows.push([
         "local".into(),
         load.into(),
-        node.shared.log.level().name().into(),
+        node.facts.log.level().name().into(),
         resources::resident_memory().into(),
         resources::available_memory().into(),
         mode.into(),
         micros(node.engine.disk().runtime().processors_withheld()).into(),
-        node.shared.trace_probability.get().into(),
-        (now() - node.shared.began).as_secs().into(),
+        node.facts.trace_probability.get().into(),
+        (now() - node.facts.began).as_secs().into(),
     ]);
 }

@@ -13,7 +13,7 @@ const CQL: &str = "CREATE TABLE halcyon_views.request_wait (
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["shard", "below_ns", "requests"]);
-    for (shard, metrics) in (0i32..).zip(&node.shared.metrics) {
+    for (shard, metrics) in (0i32..).zip(node.facts.metrics.iter()) {
         for (bucket, requests) in metrics.waits.counts().filled() {
             rows.push([shard.into(), bucket.below.into(), requests.into()]);
         }

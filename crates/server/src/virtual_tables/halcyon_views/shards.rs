@@ -26,7 +26,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "protocol_errors",
         "commitlog_group_gap_us",
     ]);
-    for (index, metrics) in node.shared.metrics.iter().enumerate() {
+    for (index, metrics) in node.facts.metrics.iter().enumerate() {
         let (first, last) = node.engine.tables().tokens(index);
         rows.push([
             i32::try_from(index).unwrap_or(i32::MAX).into(),

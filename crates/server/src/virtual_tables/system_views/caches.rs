@@ -34,7 +34,7 @@ fn fill<'a>(node: &'a Node, rows: &'a mut Rows<'_>) -> Filled<'a> {
     ]);
     Box::pin(async move {
         let caches = of_node(&node.engine).await;
-        let per_second = node.shared.cache_rates.per_second();
+        let per_second = node.facts.cache_rates.per_second();
         for ((name, cache), (requests, hits)) in NAMES.iter().zip(caches).zip(per_second) {
             let asked = cache.hits + cache.misses;
             rows.push([

@@ -37,7 +37,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "ssl_enabled",
         "username",
     ]);
-    for (address, requests, told) in node.shared.clients.all() {
+    for (address, requests, told) in node.facts.clients.all() {
         let option = |name: &str| {
             told.options.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
         };

@@ -13,7 +13,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["name", "value"]);
     let executed = node.sum(|shard| shard.prepared_executed.get());
     let regular = node.sum(|shard| shard.regular_executed.get());
-    let prepared = node.shared.prepared.metrics();
+    let prepared = node.facts.prepared.metrics();
     let all = executed + regular;
     let ratio = if all == 0 { 0.0 } else { executed as f64 / all as f64 };
     for (name, value) in [

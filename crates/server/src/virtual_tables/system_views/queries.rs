@@ -1,8 +1,5 @@
 //! The requests that clients wait for. A thread of Cassandra's is a place among the tasks that a shard executes at once.
 
-use std::rc::Rc;
-
-use crate::shard::ShardServer;
 use crate::virtual_tables::rows::Rows;
 use crate::virtual_tables::table::{Filled, Node, VirtualTable};
 
@@ -18,10 +15,9 @@ const CQL: &str = "CREATE TABLE system_views.queries (
 
 fn fill<'a>(node: &'a Node, rows: &'a mut Rows<'_>) -> Filled<'a> {
     Box::pin(async move {
-        let shards = node.shared.shards;
+        let shards = node.facts.metrics.len();
         let mut told = Vec::new();
-        let ask = |server: Rc<ShardServer>| async move { server.running.shown() };
-        for (shard, shown) in node.shared.mesh.on_each(ask).await.into_iter().enumerate() {
+        for (shard, shown) in node.servers.running().await.into_iter().enumerate() {
             match shown {
                 Ok(shown) => told.extend(shown.into_iter().map(|task| (shard, task))),
                 Err(gone) => return rows.fail(gone.to_string()),

@@ -16,7 +16,7 @@ const CQL: &str = "CREATE TABLE system_views.settings (
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["name", "value"]);
-    for (name, value) in node.shared.settings.all() {
+    for (name, value) in node.facts.settings.all() {
         rows.push([name.into(), value.into()]);
     }
 }
@@ -28,9 +28,9 @@ fn apply(node: &Node, write: &Write<'_>) -> Result<()> {
         Assigned::Null => None,
         Assigned::Nothing => return Err(write.not_supported()),
     };
-    let changed = node.shared.settings.change(&node.engine, &name, value);
+    let changed = node.facts.settings.change(&node.engine, &name, value);
     changed.map_err(|e| Error::Invalid(e.to_string()))?;
     let value = value.unwrap_or("null");
-    node.shared.log.say(format_args!("{name} is {value} from now on: a client has changed it"));
+    node.facts.log.say(format_args!("{name} is {value} from now on: a client has changed it"));
     Ok(())
 }

@@ -14,8 +14,8 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["name", "value"]);
     for (name, value) in [
         ("halcyon.version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("halcyon.data_dir", node.shared.data_dir.display().to_string()),
-        ("halcyon.io_engine", node.shared.disk.backend().backend.to_string()),
+        ("halcyon.data_dir", node.facts.data_dir.display().to_string()),
+        ("halcyon.io_engine", node.facts.disk.backend().backend.to_string()),
         ("cql.version", CQL_VERSION.to_owned()),
         ("os.name", std::env::consts::OS.to_owned()),
         ("os.arch", std::env::consts::ARCH.to_owned()),

@@ -1,40 +1,19 @@
 //! The tracing session of one request: rows of `system_traces`, written before the answer, so that the client finds them.
 
-use std::borrow::Cow;
+pub(crate) mod probability;
+
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use halcyon_io::clock::{Instant, now, unix_micros};
-use halcyon_io::random;
 use halcyon_model::request::{Consistency, Value};
 use halcyon_model::uuid;
 use halcyon_protocol::{BatchQuery, QueryParameters, Request};
 use halcyon_query::Result;
 
 use crate::internal;
+use crate::password::without_password;
 use crate::shard::ShardServer;
-
-/// The share of requests that are traced although their clients do not ask for it (`nodetool settraceprobability`).
-#[derive(Debug, Default)]
-pub(crate) struct TraceProbability(AtomicU64);
-
-impl TraceProbability {
-    pub(crate) fn get(&self) -> f64 {
-        f64::from_bits(self.0.load(Relaxed))
-    }
-
-    pub(crate) fn set(&self, probability: f64) {
-        self.0.store(probability.to_bits(), Relaxed);
-    }
-
-    /// Whether this request is one of them.
-    pub(crate) fn chooses(&self) -> bool {
-        // What nearly every request finds here is zero, which needs no number.
-        let probability = self.get();
-        probability > 0.0 && (random().next_u64() as f64) < probability * u64::MAX as f64
-    }
-}
 
 pub(crate) struct Trace {
     pub(crate) id: [u8; 16],
@@ -152,17 +131,6 @@ impl Trace {
     }
 }
 
-/// Hides all behind the word, as `PasswordObfuscator` does: traces and stored statements are readable by every client.
-pub(crate) fn without_password(text: &str) -> Cow<'_, str> {
-    const WORD: &str = "password";
-    let found =
-        text.as_bytes().windows(WORD.len()).position(|at| at.eq_ignore_ascii_case(WORD.as_bytes()));
-    match found.and_then(|at| text.get(..at + WORD.len())) {
-        Some(before) => Cow::Owned(format!("{before} *******")),
-        None => Cow::Borrowed(text),
-    }
-}
-
 const INSERT_EVENT: &str = "INSERT INTO system_traces.events (session_id, event_id, activity, source, source_port, \
     source_elapsed, thread) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?";
 const INSERT_SESSION: &str = "INSERT INTO system_traces.sessions (session_id, client, command, coordinator, \
@@ -184,17 +152,4 @@ fn text_map(members: &[(&'static str, String)]) -> Vec<u8> {
         out.extend(text);
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that a password is hidden however the word is written, and that other texts stay.
-    #[test]
-    fn passwords_are_hidden() {
-        let text = "CREATE ROLE r WITH PassWord = 'hush' AND LOGIN = true";
-        assert_eq!(without_password(text), "CREATE ROLE r WITH PassWord *******");
-        assert_eq!(without_password("SELECT é FROM t"), "SELECT é FROM t");
-    }
 }

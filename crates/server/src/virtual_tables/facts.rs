@@ -1,0 +1,44 @@
+//! What virtual tables show of a node beside its engine.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use halcyon_io::clock::Instant;
+use halcyon_io::{AccessMode, Disk, Gone};
+use halcyon_query::Result;
+
+use crate::cache_rates::CacheRates;
+use crate::clients::Clients;
+use crate::log::Log;
+use crate::metrics::ClientMetrics;
+use crate::prepared::PreparedStatements;
+use crate::running::Shown;
+use crate::settings::RunningSettings;
+use crate::trace::probability::TraceProbability;
+
+pub(crate) struct Facts {
+    pub(crate) log: Log,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) prepared: Arc<PreparedStatements>,
+    /// By shard.
+    pub(crate) metrics: Arc<[ClientMetrics]>,
+    pub(crate) cache_rates: Arc<CacheRates>,
+    pub(crate) trace_probability: Arc<TraceProbability>,
+    /// The values of `system_views.settings`.
+    pub(crate) settings: RunningSettings,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) began: Instant,
+    pub(crate) disk: Disk,
+    /// Directory, purpose, configured mode, and whether it is for writes.
+    pub(crate) io_modes: Vec<(PathBuf, &'static str, AccessMode, bool)>,
+}
+
+/// The servers of all shards, which are asked on their threads.
+pub(crate) trait Servers {
+    /// The requests that each shard executes now.
+    fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, Gone>>>;
+
+    /// Estimates the sizes of tables now.
+    fn refresh_size_estimates(&self) -> LocalBoxFuture<'_, Result<()>>;
+}

@@ -1,0 +1,43 @@
+//! The virtual tables of a node, as `query` reads and writes them.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use halcyon_query::{Result, VirtualTables};
+use halcyon_schema::catalog::Table;
+use halcyon_stream::Mutation;
+
+use super::registry::Registry;
+use super::rows::Rows;
+use super::table::Node;
+use super::write::Write;
+
+pub(crate) struct Tables {
+    pub(crate) node: Node,
+    pub(crate) registry: Arc<Registry>,
+}
+
+impl VirtualTables for Tables {
+    fn partitions<'a>(
+        &'a self,
+        table: &'a Table,
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<Mutation>>> + 'a>> {
+        Box::pin(async {
+            let mut rows = Rows::of(table);
+            self.registry.get(table)?.fill(&self.node, &mut rows).await;
+            rows.finish()
+        })
+    }
+
+    fn apply<'a>(
+        &'a self,
+        table: &'a Table,
+        mutation: Mutation,
+    ) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
+        Box::pin(async move {
+            let write = Write { table, mutation: &mutation };
+            self.registry.get(table)?.write(&self.node, &write).await
+        })
+    }
+}

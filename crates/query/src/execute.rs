@@ -165,6 +165,7 @@ fn prepared(
         warnings: prepared.warnings,
         basis: Basis::of(&prepared.plan, catalog),
         plan: prepared.plan,
+        requires: prepared.requires,
     })
 }
 

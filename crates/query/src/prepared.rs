@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use halcyon_cql::plan::requires::Requirement;
 use halcyon_cql::plan::{Plan, ResultColumns, Variables};
 use halcyon_engine::{Shard, Tables};
 use halcyon_schema::catalog::TableKind;
@@ -20,6 +21,8 @@ pub struct PreparedStatement {
     pub columns: Option<ResultColumns>,
     pub warnings: Vec<String>,
     pub(crate) plan: Plan,
+    /// Of its plan; what has none is asked at its execution.
+    pub(crate) requires: Vec<Requirement>,
     pub(crate) basis: Basis,
 }
 
@@ -40,6 +43,7 @@ impl PreparedStatement {
             columns,
             warnings: self.warnings.clone(),
             plan,
+            requires: self.requires.clone(),
             basis: self.basis.for_shard(),
         }
     }

@@ -121,6 +121,7 @@ fn prepare_kind(
             variables: Variables::default(),
             columns: None,
             warnings: Vec::new(),
+            requires: Vec::new(),
         }),
     }
 }

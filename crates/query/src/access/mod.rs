@@ -26,9 +26,9 @@ pub fn admit(
     principal: &Principal,
 ) -> Result<()> {
     match &statement.plan {
-        Plan::Select(plan) => access(principal, &plan.requires),
-        Plan::Modification(plan) => access(principal, &plan.requires),
-        Plan::Batch(plan) => access(principal, &plan.requires),
+        Plan::Select(_) | Plan::Modification(_) | Plan::Batch(_) => {
+            access(principal, &statement.requires)
+        }
         Plan::Other(statement) => {
             let catalog = coordinator.shard().tables().catalog();
             access(principal, &of_statement(&statement.kind, &catalog, keyspace))?;

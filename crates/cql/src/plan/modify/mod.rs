@@ -50,10 +50,12 @@ pub fn prepare(
     work: &Work<'_>,
 ) -> Result<Prepared<Arc<ModifyPlan>>> {
     let mut variables = Variables::default();
-    let plan = statement::prepare(modification, catalog, keyspace, &mut variables, work)?;
+    let (plan, requires) =
+        statement::prepare(modification, catalog, keyspace, &mut variables, work)?;
     statement::validate(&plan)?;
     variables.find_partition_key(plan.table.schema.partition_key.iter().map(|c| c.name.as_str()));
-    Ok(Prepared { plan: Arc::new(plan), variables, columns: None, warnings: Vec::new() })
+    let plan = Arc::new(plan);
+    Ok(Prepared { plan, variables, columns: None, warnings: Vec::new(), requires })
 }
 
 /// Prepares a BATCH statement.
@@ -65,9 +67,17 @@ pub fn prepare_batch(
 ) -> Result<Prepared<Arc<BatchPlan>>> {
     let mut variables = Variables::default();
     let mut statements = Vec::with_capacity(batch.statements.len());
+    let mut requires = Vec::new();
     for modification in &batch.statements {
-        let plan = statement::prepare(modification, catalog, keyspace, &mut variables, work)?;
+        let (plan, needed) =
+            statement::prepare(modification, catalog, keyspace, &mut variables, work)?;
         statements.push(Arc::new(plan));
+        // Each once: a batch may have thousands of statements on one table.
+        for requirement in needed {
+            if !requires.contains(&requirement) {
+                requires.push(requirement);
+            }
+        }
     }
     let mut to = Preparation::new(catalog, "[batch]", &mut variables, work);
     let attributes = statement::attributes(&batch.using, "[batch]", &mut to)?;
@@ -84,8 +94,7 @@ pub fn prepare_batch(
     }
     check_batch(batch.kind, attributes.timestamp.is_some(), &statements)?;
     statements.iter().try_for_each(|plan| statement::validate(plan))?;
-    let requires = statements.iter().flat_map(|plan| plan.requires.iter().cloned()).collect();
-    let plan =
-        BatchPlan { kind: batch.kind, timestamp: attributes.timestamp, statements, requires };
-    Ok(Prepared { plan: Arc::new(plan), variables, columns: None, warnings: Vec::new() })
+    let plan = BatchPlan { kind: batch.kind, timestamp: attributes.timestamp, statements };
+    let plan = Arc::new(plan);
+    Ok(Prepared { plan, variables, columns: None, warnings: Vec::new(), requires })
 }

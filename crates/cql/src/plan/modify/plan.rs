@@ -7,7 +7,6 @@ use super::operation::Operation;
 use super::restrictions::Restrictions;
 use super::statement_type::StatementType;
 use crate::plan::json::JsonMarker;
-use crate::plan::requires::Requirement;
 use crate::plan::term::Term;
 use halcyon_model::request::BatchKind;
 use halcyon_schema::catalog::{ColumnRef, Table, TableKind};
@@ -30,7 +29,6 @@ pub struct ModifyPlan {
     pub(super) conditions: Conditions,
     /// Where it is `INSERT … JSON ?`.
     pub(super) json: Option<JsonMarker>,
-    pub requires: Vec<Requirement>,
 }
 
 #[derive(Debug, Clone)]
@@ -38,8 +36,6 @@ pub struct BatchPlan {
     pub kind: BatchKind,
     pub timestamp: Option<Term>,
     pub statements: Vec<Arc<ModifyPlan>>,
-    /// Of all its statements.
-    pub requires: Vec<Requirement>,
 }
 
 /// Which statements may stand together (`BatchStatement.validate`).

@@ -17,7 +17,7 @@ use crate::plan::execution::Work;
 use crate::plan::json::{self, JsonMarker};
 use crate::plan::metadata::Variables;
 use crate::plan::names::find_table;
-use crate::plan::requires;
+use crate::plan::requires::{self, Requirement};
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{Catalog, ColumnRef, Table, TableKind, refuse_derived};
 use halcyon_schema::refuse_modification;
@@ -28,13 +28,14 @@ fn refuse<T>(message: impl Into<String>) -> Result<T> {
     Err(Error::InvalidRequest(message.into()))
 }
 
+/// The plan of a modification, and what it requires.
 pub(super) fn prepare(
     modification: &Modification,
     catalog: &Catalog,
     keyspace: Option<&str>,
     variables: &mut Variables,
     work: &Work<'_>,
-) -> Result<ModifyPlan> {
+) -> Result<(ModifyPlan, Vec<Requirement>)> {
     let (name, using, if_conditions) = match modification {
         Modification::Insert(insert) => (&insert.table, &insert.using, None),
         Modification::InsertJson(insert) => (&insert.table, &insert.using, None),
@@ -64,8 +65,8 @@ pub(super) fn prepare(
     };
     plan.attributes = attributes;
     check_conditions(plan.has_conditions(), table, plan.attributes.timestamp.is_some())?;
-    plan.requires = requires::of_modification(table, plan.has_conditions(), to.calls);
-    Ok(plan)
+    let requires = requires::of_modification(table, plan.has_conditions(), to.calls);
+    Ok((plan, requires))
 }
 
 /// The terms of USING.
@@ -160,7 +161,6 @@ fn planned(
         restrictions,
         conditions,
         json: None,
-        requires: Vec::new(),
     }
 }
 

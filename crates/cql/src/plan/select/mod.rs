@@ -95,9 +95,9 @@ pub fn prepare(
         limit: row_limit,
         per_partition_limit,
         timeout,
-        requires,
     };
-    Ok(Prepared { plan: Arc::new(plan), variables, columns: Some(columns), warnings: Vec::new() })
+    let (plan, columns) = (Arc::new(plan), Some(columns));
+    Ok(Prepared { plan, variables, columns, warnings: Vec::new(), requires })
 }
 
 /// The items, in which the keyspace's functions and types have their full names.

@@ -8,7 +8,6 @@ use halcyon_model::schema::ColumnKind;
 
 use super::grouping::Grouping;
 use crate::plan::metadata::ResultColumns;
-use crate::plan::requires::Requirement;
 use crate::plan::restrictions::Restrictions;
 use crate::plan::selection::Selection;
 use crate::plan::term::Term;
@@ -36,7 +35,6 @@ pub struct SelectPlan {
     pub per_partition_limit: Option<Term>,
     /// `USING TIMEOUT` of the statement.
     pub timeout: Option<Duration>,
-    pub requires: Vec<Requirement>,
 }
 
 impl SelectPlan {

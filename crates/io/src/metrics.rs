@@ -75,7 +75,7 @@ impl PurposeStats {
     }
 }
 
-/// In the order of [`PurposeStats::walk`]. Cassandra has no such metrics: its reads are page faults.
+/// In the order of [`PurposeStats::walk`]. Cassandra does not count its I/O.
 pub(crate) const DECLARED: [Metric; 7] = [
     Metric::own("IO", "Operations", "Operations that have completed."),
     Metric::own("IO", "Bytes", "Bytes of operations that have succeeded.")

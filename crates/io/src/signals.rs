@@ -164,6 +164,8 @@ mod tests {
     /// Proves that a signal reaches the task that waits for it, that others do nothing, and that none ends the process.
     #[test]
     fn signals_arrive() {
+        // A parent such as `nohup` has this process ignore SIGHUP.
+        dispose(libc::SIGHUP, libc::SIG_DFL).unwrap();
         let mut signals = Signals::catch().unwrap();
         ignore_file_size_signal().unwrap();
         crate::block_on(async {

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 use std::io::Write;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_io::{Condvar, Mutex};
@@ -52,27 +52,23 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock()
-    }
-
     /// Adds lines, which nothing else comes between.
     pub(crate) fn add(&self, lines: impl FnOnce(&mut Waiting)) {
-        lines(&mut self.lock());
+        lines(&mut self.waiting.lock());
         self.changed.notify_all();
     }
 
     /// The next line if there is one, or else after a wait; `None` at the end.
     fn next(&self) -> Option<String> {
         let is_idle = |waiting: &mut Waiting| waiting.lines.is_empty() && !waiting.is_ending;
-        let mut waiting = self.changed.wait_while(self.lock(), is_idle);
+        let mut waiting = self.changed.wait_while(self.waiting.lock(), is_idle);
         waiting.lines.pop_front()
     }
 
     fn write_all(&self, mut to: impl Write) {
         while let Some(line) = self.next() {
             let _ = to.write_all(line.as_bytes());
-            if self.lock().lines.is_empty() {
+            if self.waiting.lock().lines.is_empty() {
                 let _ = to.flush();
             }
         }
@@ -99,6 +95,6 @@ impl Drop for LogWriter {
         self.0.add(|waiting| waiting.is_ending = true);
         let is_writing = |waiting: &mut Waiting| !waiting.has_ended;
         // Whatever the outcome, the process ends.
-        drop(self.0.changed.wait_timeout_while(self.0.lock(), PATIENCE, is_writing));
+        drop(self.0.changed.wait_timeout_while(self.0.waiting.lock(), PATIENCE, is_writing));
     }
 }

@@ -4,7 +4,7 @@
 //! cancelled, and once their claims are dropped the closer has the table to itself.
 
 use std::collections::HashSet;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use halcyon_io::Mutex;
 
@@ -40,16 +40,12 @@ pub(crate) struct Closed {
 }
 
 impl Claims {
-    fn lock(&self) -> MutexGuard<'_, ClaimSet> {
-        self.state.lock()
-    }
-
     /// Claims the SSTables that `choose` picks; `choose` gets the set of claimed ones. Claims nothing while the claims are closed.
     pub(crate) fn claim<T>(
         self: &Arc<Claims>,
         choose: impl FnOnce(&HashSet<u64>) -> Option<(Vec<u64>, T)>,
     ) -> Option<(Claim, T)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return None;
         }
@@ -67,11 +63,11 @@ impl Claims {
     pub(crate) async fn close(self: &Arc<Claims>, cancel: impl FnOnce()) -> Closed {
         let closed =
             Closed { claims: self.clone(), _turn: self.closing.clone().lock_owned().await };
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         cancel();
         loop {
             let gone = {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 if state.held == 0 {
                     return closed;
                 }
@@ -88,19 +84,19 @@ impl Claims {
 impl Closed {
     /// A claim of the closer, which outlives the closing.
     pub(crate) fn claim(&self, serials: Vec<u64>) -> Claim {
-        self.claims.take(&mut self.claims.lock(), serials)
+        self.claims.take(&mut self.claims.state.lock(), serials)
     }
 }
 
 impl Drop for Closed {
     fn drop(&mut self) {
-        self.claims.lock().closed = false;
+        self.claims.state.lock().closed = false;
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let mut state = self.claims.lock();
+        let mut state = self.claims.state.lock();
         for serial in &self.serials {
             state.taken.remove(serial);
         }

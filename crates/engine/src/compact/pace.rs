@@ -3,7 +3,6 @@
 //! `compaction_throughput` is the ceiling. Under it, `compaction_latency_target` gives compaction the rate that the reads leave; the
 //! backlog sets a floor. `halcyon_pacing` finds the rate.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -73,12 +72,8 @@ impl Pace {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Control> {
-        self.state.lock()
-    }
-
     fn throughput(&self) -> Option<u64> {
-        self.lock().ceiling
+        self.state.lock().ceiling
     }
 
     pub(super) fn is_urgent(&self) -> bool {
@@ -86,7 +81,7 @@ impl Pace {
     }
 
     fn change(&self, change: impl FnOnce(&mut Control)) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         change(&mut state);
         self.limiter.set_rate(state.rate());
     }
@@ -115,7 +110,7 @@ impl Pace {
 
     pub(super) fn shown(&self, schedule: &Schedule) -> CompactionPace {
         let p99 = self.read_p99_ns.load(Relaxed);
-        let (latency_target, read_p99_at_rest) = self.lock().rule.target();
+        let (latency_target, read_p99_at_rest) = self.state.lock().rule.target();
         CompactionPace {
             rate: self.limiter.rate(),
             throughput: self.throughput(),
@@ -146,7 +141,7 @@ impl Pace {
 
     /// Measures the reads since the last call; true if the rate follows them.
     fn look(&self, is_working: bool, see: impl FnOnce() -> Seen) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if matches!(state.rule, Rule::Off) {
             state.seen = None;
             return false;

@@ -7,7 +7,7 @@
 //! The queue has what is to be done and not the code that does it. So the queue needs no service, and every service may add to it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use futures_channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures_channel::oneshot;
@@ -65,10 +65,6 @@ impl Schedule {
         (Arc::new(Schedule { state: Mutex::new(state), wake }), woken)
     }
 
-    fn lock(&self) -> MutexGuard<'_, WorkQueue> {
-        self.state.lock()
-    }
-
     pub(crate) fn wake(&self) {
         // An error means that the control thread has ended, and with it all compaction.
         let _ = self.wake.unbounded_send(());
@@ -98,7 +94,7 @@ impl Schedule {
     /// Queues work unless it is known, before all picks if it is not one itself.
     fn queue(&self, work: Work, is_known: impl Fn(&Work) -> bool) {
         let is_pick = |work: &Work| matches!(work, Work::Pick(_));
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.stopped || state.due.iter().any(is_known) {
             return;
         }
@@ -111,38 +107,38 @@ impl Schedule {
 
     /// One for each thread that is to be started now.
     pub(crate) fn slots(self: &Arc<Self>) -> Vec<Slot> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let count = state.limit.saturating_sub(state.working).min(state.due.len());
         state.working += count;
         (0..count).map(|_| Slot(self.clone())).collect()
     }
 
     pub(crate) fn limit(&self) -> usize {
-        self.lock().limit
+        self.state.lock().limit
     }
 
     /// Excess threads end after their current task.
     pub(crate) fn set_limit(&self, limit: usize) {
-        self.lock().limit = limit.max(1);
+        self.state.lock().limit = limit.max(1);
         self.wake();
     }
 
     /// Tables and requests that wait.
     pub(crate) fn waiting(&self) -> usize {
-        self.lock().due.len()
+        self.state.lock().due.len()
     }
 
     pub(crate) fn is_working(&self) -> bool {
-        self.lock().working > 0
+        self.state.lock().working > 0
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
-        self.lock().stopped
+        self.state.lock().stopped
     }
 
     /// Nothing begins any more.
     pub(crate) fn stop(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.stopped = true;
         let due = std::mem::take(&mut state.due);
         drop(state);
@@ -154,7 +150,7 @@ impl Schedule {
     pub(crate) async fn until_idle(&self) {
         loop {
             let idle = {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 if state.working == 0 {
                     return;
                 }
@@ -170,14 +166,14 @@ impl Schedule {
 impl Slot {
     /// What to do next; `None`: end.
     pub(crate) fn next(&self) -> Option<Work> {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         if state.working > state.limit { None } else { state.due.pop_front() }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.working -= 1;
         for waiting in state.waiting.drain(..) {
             let _ = waiting.send(());

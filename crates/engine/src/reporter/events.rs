@@ -1,7 +1,6 @@
 //! Events for the operator's log, queued until the server takes them: the engine prints nothing itself.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::MutexGuard;
 use std::time::Duration;
 
 use halcyon_io::Mutex;
@@ -41,12 +40,12 @@ struct Queue {
 
 impl Events {
     pub(super) fn push(&self, event: Event) {
-        self.lock().push(event);
+        self.0.lock().push(event);
     }
 
     /// Queues a warning unless one of the same kind was queued during the last minute.
     pub(super) fn warn_once(&self, kind: &'static str, text: String, now: Instant) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let last = state.last.get(kind);
         if last.is_none_or(|last| now.saturating_since(*last) > REPEAT_AFTER) {
             state.last.insert(kind, now);
@@ -56,11 +55,7 @@ impl Events {
 
     /// Those since the last call, oldest first.
     pub(super) fn take(&self) -> Vec<Event> {
-        self.lock().queue.drain(..).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock()
+        self.0.lock().queue.drain(..).collect()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Whether the engine serves requests, and the reason if not.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::{Error, Result};
@@ -32,10 +31,6 @@ impl Health {
         if self.stopped.load(Relaxed) { Err(self.refusal()) } else { Ok(()) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<(String, FailurePolicy)>> {
-        self.failure.lock()
-    }
-
     /// The reason for clients, without paths; the log has the whole one.
     fn refusal(&self) -> Error {
         let why = match (self.broken.load(Relaxed), self.draining.load(Relaxed)) {
@@ -58,12 +53,12 @@ impl Health {
     }
 
     pub(super) fn failure(&self) -> Option<(String, FailurePolicy)> {
-        self.lock().clone()
+        self.failure.lock().clone()
     }
 
     /// From now on writes are refused; the first reason stays.
     pub(super) fn stop(&self, why: String, policy: FailurePolicy) {
-        self.lock().get_or_insert((why, policy));
+        self.failure.lock().get_or_insert((why, policy));
         self.stopped.store(true, Relaxed);
     }
 

@@ -189,13 +189,18 @@ def with_functions(request, tmp_path_factory):
     server.close()
 
 
+def punctual(answered):
+    """Without the warning that a call has taken long, which depends on what else the machine does."""
+    return [part for part in answered if not (isinstance(part, str) and "ran longer than" in part)]
+
+
 @pytest.mark.timeout(600)
 def test_answers_are_cassandras(nodes, with_functions):
     clients = [Client(nodes.get("5.0.9").facts["native_port"]), Client(with_functions.port)]
     different = []
     for part in (begin, of_types, of_places, of_bodies, of_aggregates, of_masks):
         for text in part():
-            expected, found = (answer(client, text, None) for client in clients)
+            expected, found = (punctual(answer(client, text, None)) for client in clients)
             if expected != found:
                 different.append(f"{text}\n  C {expected}\n  H {found}")
     assert not different, f"{len(different)} differ\n" + "\n".join(different)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patience import PATIENCE_SECONDS, until
+from patience import PATIENCE_SECONDS, TIMEOUTS, until
 from server import Server
 
 RELEASE = "5.0.9"
@@ -123,7 +123,9 @@ def fill(session, keyspace):
 def ours(request, tmp_path_factory):
     """A node, its tool through a link with Cassandra's name, and a session."""
     folder = tmp_path_factory.mktemp("nodetool")
-    server = Server(request.config.getoption("--halcyon"), folder)
+    config = folder / "cassandra.yaml"
+    config.write_text(TIMEOUTS, encoding="utf-8")
+    server = Server(request.config.getoption("--halcyon"), folder, "--config", config)
     server.start()
     link = folder / "nodetool"
     link.symlink_to(request.config.getoption("--halcyon").absolute())
@@ -135,7 +137,9 @@ def ours(request, tmp_path_factory):
 def alone(request, tmp_path):
     """A node of one test, its tool, and a session; it has the keyspace `ks`."""
     halcyon = request.config.getoption("--halcyon")
-    server = Server(halcyon, tmp_path)
+    config = tmp_path / "cassandra.yaml"
+    config.write_text(TIMEOUTS, encoding="utf-8")
+    server = Server(halcyon, tmp_path, "--config", config)
     try:
         session = server.start().connect()
         fill(session, "ks")

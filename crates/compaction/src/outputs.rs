@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use halcyon_io::Disk;
-use halcyon_io::RateLimiter;
+use halcyon_io::{Disk, RateLimiter};
 use halcyon_sstable::{Descriptor, Error as SSTableError, SSTable, SSTableId, Version};
 
 use crate::txn_log::Transaction;

@@ -19,8 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_io::RateLimiter;
-use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
+use halcyon_io::{AccessMode, Disk, Purpose, RateLimiter, StreamOptions};
 use halcyon_model::options::Compression;
 use halcyon_sstable::Error as SSTableError;
 use halcyon_sstable::format::statistics::collector::Provenance;

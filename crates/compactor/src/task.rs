@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use halcyon_compaction::{Group, Outcome, Settings, UsableSpace, write_into};
-use halcyon_io::RateLimiter;
-use halcyon_io::{AccessMode, Disk, StreamOptions};
+use halcyon_io::{AccessMode, Disk, RateLimiter, StreamOptions};
 use halcyon_model::Partitioner;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{ExpirationOverflow, OpenOptions, SSTable};

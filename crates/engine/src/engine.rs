@@ -22,8 +22,7 @@
 
 use std::sync::Arc;
 
-use halcyon_io::Mutex;
-use halcyon_io::{Disk, Inbox, Thread};
+use halcyon_io::{Disk, Inbox, Mutex, Thread};
 
 use crate::caches::SavedCaches;
 use crate::compact::Compactor;

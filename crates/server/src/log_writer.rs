@@ -13,8 +13,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_io::{Condvar, Mutex};
-use halcyon_io::{ThreadPriority, spawn_thread};
+use halcyon_io::{Condvar, Mutex, ThreadPriority, spawn_thread};
 
 /// Lines that may wait for the writer. Chosen: ten times as many would hold some megabytes for a reader that is stuck.
 pub(crate) const WAITING_MAX: usize = 10_000;
@@ -39,9 +38,9 @@ impl Waiting {
         }
     }
 
-    /// The lines that were lost since the last call.
+    /// The lines that were lost since the last call; while there is no room to say so, none.
     pub(crate) fn take_lost(&mut self) -> usize {
-        std::mem::take(&mut self.lost)
+        if self.lines.len() < WAITING_MAX { std::mem::take(&mut self.lost) } else { 0 }
     }
 }
 

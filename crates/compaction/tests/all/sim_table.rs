@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_compaction::{Error, Group, Outcome, Progress, Settings, UsableSpace, run, txn_log};
-use halcyon_io::RateLimiter;
-use halcyon_io::{AccessMode, Disk, Purpose, SimDisk, StreamOptions, block_on};
+use halcyon_io::{AccessMode, Disk, Purpose, RateLimiter, SimDisk, StreamOptions, block_on};
 use halcyon_model::options::Compression;
 use halcyon_sstable::format::listing;
 use halcyon_sstable::{

@@ -8,8 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use halcyon_io::Mutex;
-use halcyon_io::{resources, spawn};
+use halcyon_io::{Mutex, resources, spawn};
 use halcyon_sstable::read::Budget;
 use halcyon_sstable::{Carried, Carry, Descriptor, Heat};
 use halcyon_stream::PartitionKey;

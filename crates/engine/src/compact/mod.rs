@@ -32,9 +32,8 @@ mod task;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, MutexGuard};
 
-use halcyon_io::Disk;
-use halcyon_io::Mutex;
 use halcyon_io::clock::Instant;
+use halcyon_io::{Disk, Mutex};
 use halcyon_stream::TableId;
 
 use crate::LatencyTarget;

@@ -94,16 +94,19 @@ impl Schema {
         let opened: Arc<[Arc<Store>]> = opened.into();
         let (schema, more, less) = (self.clone(), opened.clone(), gone.clone());
         compute(move || schema.replace_stores(&more, &less)).await?;
-        let before = self.tables.catalog.swap(to);
-        let (more, less) = (opened.clone(), gone.clone());
-        let adopt = move |shard: Rc<Shard>| {
-            let (opened, gone) = (more.clone(), less.clone());
-            async move {
-                opened.iter().for_each(|store| shard.open_table(store));
-                shard.close_tables(&gone).await;
-            }
+        // Before a statement can name them: a write to a table writes to its new view too, whose rows another shard may own.
+        let open = move |shard: Rc<Shard>| {
+            let opened = opened.clone();
+            async move { opened.iter().for_each(|store| shard.open_table(store)) }
         };
-        self.tables.mesh.on_each(adopt).await.into_iter().collect::<Result<(), _>>()?;
+        self.tables.mesh.on_each(open).await.into_iter().collect::<Result<(), _>>()?;
+        let before = self.tables.catalog.swap(to);
+        let less = gone.clone();
+        let close = move |shard: Rc<Shard>| {
+            let gone = less.clone();
+            async move { shard.close_tables(&gone).await }
+        };
+        self.tables.mesh.on_each(close).await.into_iter().collect::<Result<(), _>>()?;
         for store in &*gone {
             self.discard(store).await?;
         }

@@ -14,9 +14,8 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use halcyon_commitlog::{ReplayOptions, ReplayPosition, ReplayReport, Visited, replay};
-use halcyon_io::Disk;
-use halcyon_io::Mutex;
 use halcyon_io::clock::Instant;
+use halcyon_io::{Disk, Mutex};
 use halcyon_schema::catalog::Table;
 use halcyon_stream::TableId;
 

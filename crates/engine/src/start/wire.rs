@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use halcyon_io::Mesh;
-use halcyon_io::Mutex;
+use halcyon_io::{Mesh, Mutex};
 use halcyon_schema::catalog::Catalog;
 use halcyon_stream::TableId;
 

@@ -10,8 +10,7 @@ use std::sync::{Arc, MutexGuard, OnceLock};
 
 use arc_swap::ArcSwap;
 use halcyon_compaction::strategy::History;
-use halcyon_io::Mutex;
-use halcyon_io::{Disk, Random};
+use halcyon_io::{Disk, Mutex, Random};
 use halcyon_model::{hex, path_component};
 use halcyon_schema::catalog::{Table, TableKind};
 use halcyon_sstable::SSTableId;

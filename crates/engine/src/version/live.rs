@@ -5,8 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use halcyon_compaction::Kind;
 use halcyon_compaction::txn_log::Leftovers;
-use halcyon_io::Mutex;
-use halcyon_io::{AccessMode, Disk};
+use halcyon_io::{AccessMode, Disk, Mutex};
 use halcyon_model::schema::TableSchema;
 use halcyon_sstable::format::listing::ListedSSTable;
 use halcyon_sstable::read::SSTableReader;

@@ -123,7 +123,11 @@ fn prepared_statements_outlive_a_restart() {
     let Answer::Rows(page) = peer.execute(&select, &with(&[&key])) else { panic!() };
     assert_eq!(page.rows, [[Some(b"x".to_vec())]]);
     assert!(matches!(peer.execute(&gone, &one()), Answer::Error { code: 0x2500, .. }));
+    let began = std::time::Instant::now();
     let mut rows = peer.rows(text).rows;
+    while rows.len() > 2 && began.elapsed() < super::PATIENCE {
+        rows = peer.rows(text).rows;
+    }
     rows.sort();
     let text = |text: &str| Some(text.as_bytes().to_vec());
     assert_eq!(

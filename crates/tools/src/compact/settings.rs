@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use halcyon_compaction::{Settings, UsableSpace, version_holding};
-use halcyon_io::RateLimiter;
-use halcyon_io::{Disk, StreamOptions};
+use halcyon_io::{Disk, RateLimiter, StreamOptions};
 use halcyon_model::options::{Compression, defaults};
 use halcyon_model::schema::TableSchema;
 use halcyon_sstable::{ExpirationOverflow, Format, SSTable, Version};

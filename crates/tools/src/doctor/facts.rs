@@ -12,9 +12,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use halcyon_io::Alignment;
-use halcyon_io::KernelVersion;
 use halcyon_io::device::{BlockDevice, FileSystem};
+use halcyon_io::{Alignment, KernelVersion};
 use halcyon_model::options::TableOptions;
 use halcyon_model::types::quote_identifier_if_needed;
 

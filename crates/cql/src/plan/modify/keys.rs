@@ -95,7 +95,7 @@ impl Restrictions {
             }
             keys.push(PartitionKey::of(&key));
         }
-        keys.retain(|key| token.is_none_or(|bounds| bounds.contains(key.token)));
+        keys.retain(|key| token.is_none_or(|bounds| bounds.admits(key.token)));
         Ok(keys)
     }
 

@@ -287,7 +287,7 @@ impl Restrictions {
         };
         let admitted = |mut keys: Vec<PartitionKey>| {
             let token = token()?;
-            keys.retain(|key| token.is_none_or(|bounds| bounds.contains(key.token)));
+            keys.retain(|key| token.is_none_or(|bounds| bounds.admits(key.token)));
             Ok(Some(BoundKeys::Partitions(keys)))
         };
         if let Some(key) = single_key(entries, table, execution)? {
@@ -347,14 +347,14 @@ impl Restrictions {
                     };
                     let first = entry.columns.first().map_or(0, |c| usize::from(c.index));
                     let descending = table.layout.clusterings.is_reversed(first);
-                    let (no_start, no_end) = (null(start)?, null(end)?);
-                    if (no_start && descending) || (no_end && !descending) {
+                    let bind = |bound| Ok(if null(bound)? { None } else { Some(bind(bound)?) });
+                    // The first bound in the clustering order is the first to be refused, but for those of several columns.
+                    let end_first = descending && !entry.tuple;
+                    let (start, end) = in_turn(end_first, || bind(start), || bind(end))?;
+                    if (start.is_none() && descending) || (end.is_none() && !descending) {
                         return Ok(Slices { slices: Vec::new().into(), reversed, statics });
                     }
-                    // The first bound in the clustering order is the first to be refused.
-                    let start = || if no_start { Ok(None) } else { bind(start) };
-                    let end = || if no_end { Ok(None) } else { bind(end) };
-                    let (start, end) = in_turn(descending, start, end)?;
+                    let (start, end) = (start.flatten(), end.flatten());
                     let per_prefix = prefixes.iter();
                     slices = Some(
                         per_prefix
@@ -418,18 +418,32 @@ fn compare_first(cql_type: &CqlType, a: &Tuple, b: &Tuple) -> Ordering {
 }
 
 impl TokenBounds {
-    /// Of keys that a statement names, those from start to end, also where these wrap around the ring's end.
+    /// Whether a range of partitions has the token. The minimum token bounds nothing.
     pub fn contains(&self, token: i64) -> bool {
-        let after = self.start.is_none_or(|(start, inclusive)| {
-            token > start || (inclusive && token == start) || start == i64::MIN
-        });
-        let before = self.end.is_none_or(|(end, inclusive)| {
-            token < end || (inclusive && token == end) || end == i64::MIN
-        });
+        self.is_behind_start(token) && self.is_before_end(token)
+    }
+
+    /// Whether a key that the statement names is one of those that are wanted: also where start and end wrap around the ring.
+    pub(in crate::plan) fn admits(&self, token: i64) -> bool {
         match (self.start, self.end) {
-            (Some((start, _)), Some((end, _))) if start > end && end != i64::MIN => after || before,
-            _ => after && before,
+            (Some((start, true)), Some((end, true))) if start == end => token == start,
+            (Some((start, _)), Some((end, _))) if start > end && end != i64::MIN => {
+                self.is_behind_start(token) || self.is_before_end(token)
+            }
+            _ => self.contains(token),
         }
+    }
+
+    fn is_behind_start(&self, token: i64) -> bool {
+        self.start.is_none_or(|(start, inclusive)| {
+            token > start || (inclusive && token == start) || start == i64::MIN
+        })
+    }
+
+    fn is_before_end(&self, token: i64) -> bool {
+        self.end.is_none_or(|(end, inclusive)| {
+            token < end || (inclusive && token == end) || end == i64::MIN
+        })
     }
 }
 
@@ -519,4 +533,25 @@ fn in_order(table: &Table, mut slices: Vec<Slice>) -> Vec<Slice> {
         }
     }
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that keys which are named are admitted by a range that wraps around the ring, and by one token alone, as in Cassandra;
+    /// `DELETE … WHERE p IN (…) AND token(p) > 5 AND token(p) < -5` deletes by it.
+    #[test]
+    fn named_keys_are_admitted_by_ranges_that_wrap() {
+        let bounds = |start, end| TokenBounds { start: Some(start), end: Some(end) };
+        let wraps = bounds((5, false), (-5, false));
+        assert_eq!(
+            [-6, -5, 0, 5, 6].map(|token| wraps.admits(token)),
+            [true, false, false, false, true]
+        );
+        assert!(!wraps.contains(-6) && !wraps.contains(6));
+        let first = bounds((i64::MIN, true), (i64::MIN, true));
+        assert_eq!([i64::MIN, 0].map(|token| first.admits(token)), [true, false]);
+        assert!(bounds((5, false), (i64::MIN, true)).admits(6));
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use halcyon_schema::catalog::Keyspace;
-use halcyon_syntax::ast::RawSelector;
+use halcyon_syntax::ast::{RawSelector, RawTerm};
 
 use crate::plan::term::with_keyspace;
 
@@ -26,9 +26,15 @@ pub fn qualify(selector: &mut RawSelector, own: &Arc<Keyspace>) {
         | RawSelector::Ttl(of)
         | RawSelector::Negate(of)
         | RawSelector::Cast { selector: of, .. }
-        | RawSelector::Field { selector: of, .. }
-        | RawSelector::Element { selector: of, .. }
-        | RawSelector::Slice { selector: of, .. } => each(of),
+        | RawSelector::Field { selector: of, .. } => each(of),
+        RawSelector::Element { selector: of, key } => {
+            qualify_term(key, own);
+            each(of);
+        }
+        RawSelector::Slice { selector: of, from, to } => {
+            [from, to].into_iter().flatten().for_each(|limit| qualify_term(limit, own));
+            each(of);
+        }
         RawSelector::TypeHint { to, selector: of } => {
             to.text = with_keyspace(to, Some(own));
             each(of);
@@ -48,5 +54,12 @@ pub fn qualify(selector: &mut RawSelector, own: &Arc<Keyspace>) {
             qualify(right, own);
         }
         RawSelector::Column(_) | RawSelector::CountRows | RawSelector::Term(_) => {}
+    }
+}
+
+fn qualify_term(term: &mut RawTerm, own: &Arc<Keyspace>) {
+    if let RawTerm::TypeHint { to, term } = term {
+        to.text = with_keyspace(to, Some(own));
+        qualify_term(term, own);
     }
 }

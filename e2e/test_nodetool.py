@@ -119,13 +119,18 @@ def fill(session, keyspace):
         session.execute(f"INSERT INTO {keyspace}.t (k, c, v) VALUES ({k}, 1, 'value')")
 
 
+def patient(folder):
+    """Settings of a node whose requests may wait as long as a busy host makes them."""
+    config = folder / "cassandra.yaml"
+    config.write_text(TIMEOUTS, encoding="utf-8")
+    return config
+
+
 @pytest.fixture(scope="module")
 def ours(request, tmp_path_factory):
     """A node, its tool through a link with Cassandra's name, and a session."""
     folder = tmp_path_factory.mktemp("nodetool")
-    config = folder / "cassandra.yaml"
-    config.write_text(TIMEOUTS, encoding="utf-8")
-    server = Server(request.config.getoption("--halcyon"), folder, "--config", config)
+    server = Server(request.config.getoption("--halcyon"), folder, "--config", patient(folder))
     server.start()
     link = folder / "nodetool"
     link.symlink_to(request.config.getoption("--halcyon").absolute())
@@ -137,9 +142,7 @@ def ours(request, tmp_path_factory):
 def alone(request, tmp_path):
     """A node of one test, its tool, and a session; it has the keyspace `ks`."""
     halcyon = request.config.getoption("--halcyon")
-    config = tmp_path / "cassandra.yaml"
-    config.write_text(TIMEOUTS, encoding="utf-8")
-    server = Server(halcyon, tmp_path, "--config", config)
+    server = Server(halcyon, tmp_path, "--config", patient(tmp_path))
     try:
         session = server.start().connect()
         fill(session, "ks")

@@ -62,8 +62,7 @@ def _is_time_uuid(_schema, _step, expected, found):
 
 def _is_order_of_fields(_schema, step, expected, found):
     """In names of columns of the result or in a message, and nothing else."""
-    pages = [[line[2:] for line in answer.lines if line[0] == "page"] for answer in (expected, found)]
-    are_alike = pages[0] == pages[1] or "JSON" in step.text
+    are_alike = [page[2:] for page in _pages(expected)] == [page[2:] for page in _pages(found)] or "JSON" in step.text
     return "{f" in step.text and are_alike and sorted(str(expected)) == sorted(str(found))
 
 
@@ -112,8 +111,8 @@ def _is_sorted_as_json(_schema, step, expected, found):
 
 def _is_empty_page(_schema, _step, expected, found):
     """The same rows on pages, of which Cassandra has one without rows more."""
-    pages = [[line for line in answer.lines if line[0] == "page"] for answer in (expected, found)]
-    return _rows(expected) == _rows(found) and [page[2] for page in pages[0] if page[2]] == [page[2] for page in pages[1] if page[2]] and len(pages[0]) > len(pages[1])
+    filled = [[page[2] for page in _pages(answer) if page[2]] for answer in (expected, found)]
+    return filled[0] == filled[1] and len(_pages(expected)) > len(_pages(found))
 
 
 def _is_list_as_argument(_schema, step, expected, found):
@@ -154,13 +153,17 @@ def _day(kind, value):
     return int.from_bytes(value, "big") - 2**31 if kind == "date" else int.from_bytes(value, "big", signed=True) // 86_400_000
 
 
+def _pages(answer):
+    return [line for line in answer.lines if line[0] == "page"]
+
+
 def _rows(answer):
-    return [row for line in answer.lines if line[0] == "page" for row in line[2]]
+    return [row for page in _pages(answer) for row in page[2]]
 
 
 def _differ_only(expected, found, may_differ):
     """Whether rows are alike but for values of which `may_differ`, given their type."""
-    columns = [column for line in expected.lines if line[0] == "page" for column in line[1]]
+    columns = [column for page in _pages(expected) for column in page[1]]
     rows = list(zip(_rows(expected), _rows(found)))
     if expected.refused or found.refused or len(_rows(expected)) != len(_rows(found)):
         return False
@@ -180,7 +183,7 @@ KNOWN = [
     Known("docs/use/cql.md, names of results: fields of a literal in the order of hashes", _is_order_of_fields),
     Known("docs/use/cql.md, INSERT JSON with several faults: in the order of hashes", _is_order_of_members),
     Known("docs/use/cql.md, COMPACT STORAGE without clustering columns: the hidden one", _is_hidden_column),
-    Known("docs/use/cql.md, similarities that are no number: their sign is that of the machine", _is_sign_of_nan),
+    Known("docs/use/cql.md, similarities that are not a number: their sign is that of the machine", _is_sign_of_nan),
     Known("docs/use/cql.md, several conditions: which one is evaluated first is a matter of hashes", _is_order_of_conditions),
     Known("docs/use/cql.md, IF on elements of maps: compared by the type of the keys", _is_element_of_map),
     Known("docs/use/cql.md, an unset value in an IN that filters: empty values are found", _is_unset_member),

@@ -7,7 +7,7 @@
 //!      Indexes                 builds what SSTables lack
 //!      Compactor               picks, pace, backlog, removal
 //!    Shard  (one per core)     memtables, commit log, caches; reads and writes
-//!      Flusher                 the threads that write memtables, and who waits for them
+//!      Flusher                 the threads that write memtables, and the writes that wait for them
 //!      Tables                  catalog, stores, versions: read by all
 //!        Schedule              what compaction threads are to do: a queue that needs no service
 //!        Memory                what the caches of all shards share

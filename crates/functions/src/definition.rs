@@ -5,30 +5,6 @@ use halcyon_model::bytes::Put;
 use halcyon_schema::function::UserFunction;
 use halcyon_syntax::{Error, Result};
 
-/// In the order of `DataType.Kind`.
-const SIMPLE: [CqlType; 20] = [
-    CqlType::Ascii,
-    CqlType::BigInt,
-    CqlType::Blob,
-    CqlType::Boolean,
-    CqlType::Counter,
-    CqlType::Date,
-    CqlType::Decimal,
-    CqlType::Double,
-    CqlType::Duration,
-    CqlType::Float,
-    CqlType::Inet,
-    CqlType::Int,
-    CqlType::SmallInt,
-    CqlType::Text,
-    CqlType::Time,
-    CqlType::Timestamp,
-    CqlType::TimeUuid,
-    CqlType::TinyInt,
-    CqlType::Uuid,
-    CqlType::Varint,
-];
-
 fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.put_ibytes(text);
 }
@@ -39,7 +15,8 @@ fn put_count(out: &mut Vec<u8>, count: usize) {
 
 fn put_type(out: &mut Vec<u8>, of: &CqlType) -> Result<()> {
     let of = of.thawed();
-    if let Some(tag) = (0..).zip(&SIMPLE).find(|(_, simple)| *simple == of).map(|(tag, _)| tag) {
+    // `DataType.Kind` has them in the same order.
+    if let Some((tag, _)) = (0..).zip(&CqlType::NATIVE).find(|(_, native)| *native == of) {
         out.push(tag);
         return Ok(());
     }

@@ -49,7 +49,7 @@ impl Failure {
         Failure::Of(Error::Unreadable(what.into()))
     }
 
-    /// A file and what is wrong with it.
+    /// A file and its fault.
     pub(crate) fn of_file(path: &Path, what: impl Display) -> Failure {
         Failure::Of(Error::unreadable(path, what))
     }

@@ -42,7 +42,7 @@ impl Volume {
         &self.metrics
     }
 
-    /// A number that this volume has not given out yet.
+    /// A number that this volume returns only once.
     pub(crate) fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Relaxed)
     }

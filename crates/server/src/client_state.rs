@@ -10,7 +10,7 @@ pub(crate) struct ClientState {
     pub(crate) keyspace: Option<String>,
 }
 
-/// Of a client that has not logged in.
+/// The state before a login.
 impl Default for ClientState {
     fn default() -> ClientState {
         ClientState { principal: Principal::Anonymous, keyspace: None }

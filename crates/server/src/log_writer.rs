@@ -38,7 +38,7 @@ impl Waiting {
         }
     }
 
-    /// The lines that were lost since the last call; while there is no room to say so, none.
+    /// The number of lines lost since the last call; zero while the queue has no room for a line that reports them.
     pub(crate) fn take_lost(&mut self) -> usize {
         if self.lines.len() < WAITING_MAX { std::mem::take(&mut self.lost) } else { 0 }
     }
@@ -75,7 +75,7 @@ impl Queue {
     }
 }
 
-/// Writes what is left of the log when it is dropped.
+/// Writes the rest of the queue when it is dropped.
 pub struct LogWriter(Arc<Queue>);
 
 impl LogWriter {

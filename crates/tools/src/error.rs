@@ -25,7 +25,7 @@ impl Error {
         Error::Usage(what.into())
     }
 
-    /// A file and what is wrong with it.
+    /// A file and its fault.
     pub fn unreadable(path: &Path, what: impl Display) -> Error {
         Error::Unreadable(format!("{}: {what}", path.display()))
     }

@@ -16,7 +16,7 @@ const KNOWN: [(&str, usize); 8] = [
     ("crates/server", 2),
     ("crates/sstable", 1),
     ("docs", 14),
-    ("e2e", 16),
+    ("e2e", 15),
     ("plugin", 1),
 ];
 

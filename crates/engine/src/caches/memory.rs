@@ -72,7 +72,7 @@ impl Memory {
         let (disk, budget, mode) = (self.disk.clone(), self.positions.clone(), self.read_mode);
         self.walkers.later(move || async move {
             if let Some(table) = table.upgrade() {
-                // Lookups report what is wrong with an index.
+                // A lookup reports a damaged index.
                 let _ = table.make_positions(&disk, mode, &budget).await;
             }
         });

@@ -1,4 +1,4 @@
-//! The shards' side of a flush: when a memtable is frozen, and who waits for it.
+//! The shards' side of a flush: when a memtable is frozen, and which writes wait for it.
 
 use std::rc::Rc;
 use std::sync::Arc;

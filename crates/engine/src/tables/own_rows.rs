@@ -1,4 +1,4 @@
-//! Rows that the node writes of its own accord, into its system tables: when they are written, and how.
+//! Rows of the system tables that the node writes without a client: when, and how.
 
 use halcyon_schema::rows::WriteTime;
 use halcyon_stream::Mutation;

@@ -4,7 +4,7 @@
 //!    between connections is open.
 //! 2. A direction holds at most [`WINDOW`] bytes that were not read: a writer waits for its reader, as with TCP's window.
 //! 3. Several listeners may share an address; each connection goes to one of them by the seed.
-//! 4. A reset (see [`crate::SimRuntime::set_resets`]) loses what has not been read, and ends both directions with an error.
+//! 4. A reset (see [`crate::SimRuntime::set_resets`]) discards the unread bytes and ends both directions with an error.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
@@ -35,7 +35,7 @@ pub(super) struct Network {
     resets_per_million: u64,
 }
 
-/// Connections that a listener has not accepted yet.
+/// Connections that wait for `accept`.
 #[derive(Default)]
 pub(super) struct Backlog {
     pub(super) waiting: VecDeque<(End, SocketAddr)>,

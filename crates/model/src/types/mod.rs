@@ -104,6 +104,30 @@ pub struct UserType {
 }
 
 impl CqlType {
+    /// Every native type, by name.
+    pub const NATIVE: [CqlType; 20] = [
+        CqlType::Ascii,
+        CqlType::BigInt,
+        CqlType::Blob,
+        CqlType::Boolean,
+        CqlType::Counter,
+        CqlType::Date,
+        CqlType::Decimal,
+        CqlType::Double,
+        CqlType::Duration,
+        CqlType::Float,
+        CqlType::Inet,
+        CqlType::Int,
+        CqlType::SmallInt,
+        CqlType::Text,
+        CqlType::Time,
+        CqlType::Timestamp,
+        CqlType::TimeUuid,
+        CqlType::TinyInt,
+        CqlType::Uuid,
+        CqlType::Varint,
+    ];
+
     /// Length of every value of this type where values are written without a length (`valueLengthIfFixed`).
     /// tinyint, smallint, date and time are *variable* here although their values have constant size.
     pub fn fixed_len(&self) -> Option<u32> {

@@ -44,7 +44,7 @@ fn check_keyspace(granted: &GrantedOn, keyspace: Option<&str>) -> Result<()> {
     }
 }
 
-/// Refuses passwords, because there is no authentication.
+/// Refuses passwords: the node does not authenticate clients.
 fn check_options(options: &RoleOptions) -> Result<()> {
     let refused = |option: &str| {
         Err(Error::Invalid(format!(

@@ -66,7 +66,7 @@ pub async fn describe<'a>(
 }
 
 impl Description<'_> {
-    /// Bits of the filter; 0 if it lets every key pass.
+    /// Bits of the filter; 0 if it accepts every key.
     pub fn filter_bits(&self) -> Option<u64> {
         self.filter.as_ref().map(|filter| 8 * filter.memory() as u64)
     }

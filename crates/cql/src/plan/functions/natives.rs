@@ -150,27 +150,11 @@ pub(super) const NUMBERS: [CqlType; 9] = [
     CqlType::Counter,
 ];
 
-const NATIVE_TYPES: [CqlType; 19] = [
-    CqlType::Ascii,
-    CqlType::BigInt,
-    CqlType::Boolean,
-    CqlType::Counter,
-    CqlType::Date,
-    CqlType::Decimal,
-    CqlType::Double,
-    CqlType::Duration,
-    CqlType::Float,
-    CqlType::Inet,
-    CqlType::Int,
-    CqlType::SmallInt,
-    CqlType::Text,
-    CqlType::Time,
-    CqlType::Timestamp,
-    CqlType::TimeUuid,
-    CqlType::TinyInt,
-    CqlType::Uuid,
-    CqlType::Varint,
-];
+/// The native type of a name: what casts and conversions are to. Neither is to `blob`.
+fn native_named(word: &str) -> Option<CqlType> {
+    let mut types = CqlType::NATIVE.into_iter().filter(|of| *of != CqlType::Blob);
+    types.find(|of| of.native_name() == Some(word))
+}
 
 /// All overloads of a name that could be meant. Operators, of which a statement can have many, are made once.
 pub(super) fn candidates(
@@ -266,8 +250,7 @@ fn several(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> {
         return Ok(vec![function]);
     }
     if let Some(to) = name.strip_prefix("cast_as_") {
-        let to = NATIVE_TYPES.into_iter().find(|cql_type| cql_type.native_name() == Some(to));
-        return Ok(to.map(|to| casts_to(&to)).unwrap_or_default());
+        return Ok(native_named(to).map(|to| casts_to(&to)).unwrap_or_default());
     }
     let found = if let Some((shape, which)) = collections::candidate(name, arguments)? {
         Some((shape, Scalar::Collections(which)))
@@ -400,7 +383,7 @@ fn operations(operator: ArithmeticOperator) -> Vec<Function> {
 fn blob_function(name: &str) -> Option<Function> {
     let named = |word: &str| {
         let word = if word == "varchar" { "text" } else { word };
-        NATIVE_TYPES.into_iter().find(|t| t.native_name() == Some(word))
+        native_named(word)
     };
     let to = name.strip_suffix("_as_blob").or_else(|| name.strip_suffix("asblob"));
     if let Some(cql_type) = to.and_then(named) {

@@ -217,14 +217,18 @@ impl ModifyPlan {
     /// Why an INSERT cannot make a row of a table with `COMPACT STORAGE`, which exists by its cells alone.
     fn missing_value(&self) -> Option<Error> {
         let table = &self.table.schema;
+        if self.kind != StatementType::Insert || !table.options.compact_storage {
+            return None;
+        }
         let names_value = self.operations.iter().any(|op| op.column.kind == ColumnKind::Regular);
-        let is_insert = self.kind == StatementType::Insert
-            && table.options.compact_storage
-            && self.updates_regular_rows();
-        let value = table.regulars.first().filter(|_| is_insert && !names_value)?;
-        let message =
-            || format!("Column {} is mandatory for this COMPACT STORAGE table", value.name);
-        (value.cql_type != CqlType::Empty).then(|| Error::InvalidRequest(message()))
+        if names_value || !self.updates_regular_rows() {
+            return None;
+        }
+        let value = table.regulars.first().filter(|value| value.cql_type != CqlType::Empty)?;
+        Some(Error::InvalidRequest(format!(
+            "Column {} is mandatory for this COMPACT STORAGE table",
+            value.name
+        )))
     }
 
     /// The changes of columns, and, with `is_deferred`, the first error instead of a refusal.
@@ -235,10 +239,13 @@ impl ModifyPlan {
     ) -> Result<(Changes, Option<Error>)> {
         let mut changes = Vec::with_capacity(self.operations.len());
         let mut refused = None;
-        let is_static = |op: &&Operation| op.column.kind == ColumnKind::Static;
-        let (statics, regulars): (Vec<_>, Vec<_>) = self.operations.iter().partition(is_static);
+        let of = |is_static: bool| {
+            let is_wanted =
+                move |op: &&Operation| (op.column.kind == ColumnKind::Static) == is_static;
+            self.operations.iter().filter(is_wanted)
+        };
         // Cassandra applies those of rows first.
-        for operation in regulars.into_iter().chain(statics) {
+        for operation in of(false).chain(of(true)) {
             match operation.bind(execution) {
                 Ok(change) => changes.extend(change.map(|change| (operation.column, change))),
                 // The statement is bound again, by a thread that takes longer.

@@ -214,3 +214,34 @@ def test_serial_reads_of_partitions_are_accepted_in_pages_as_in_cassandra(pair):
         for page_size in (None, -1, 1, 2, 3, 100):
             for consistency in (8, 9):
                 pair.ask(text, page_size=page_size, consistency=consistency)
+
+
+# A statement or a batch that is refused for one partition changes none; both elements of a batch are of the list as it was.
+BY_INDEX = """UPDATE t SET l = [1, 2, 3] WHERE p = 1 AND c = 1 AND d = 'i';UPDATE t SET l = [1] WHERE p = 2 AND c = 1 AND d = 'i'
+UPDATE t SET l[1] = 9 WHERE p IN (1, 2) AND c = 1 AND d = 'i';DELETE l[1] FROM t WHERE p IN (3, 1) AND c = 1 AND d = 'i'
+UPDATE t SET l[1] = 9 WHERE p IN (3, 2, 1) AND c = 1 AND d = 'i';UPDATE t SET l[0] = 8 WHERE p IN (2, 1) AND c = 1 AND d = 'i'
+BEGIN {}BATCH UPDATE t SET w = 'x' WHERE p = 1 AND c = 1 AND d = 'i'\\; UPDATE t SET l[1] = 4 WHERE p = 1 AND c = 1 AND d = 'i'\\; UPDATE t SET l[1] = 4 WHERE p = 2 AND c = 1 AND d = 'i'\\; APPLY BATCH
+BEGIN {}BATCH DELETE l[0] FROM t WHERE p = 1 AND c = 1 AND d = 'i'\\; DELETE l[0] FROM t WHERE p = 1 AND c = 1 AND d = 'i'\\; UPDATE t SET l[0] = 5 WHERE p = 2 AND c = 1 AND d = 'i'\\; APPLY BATCH"""
+BY_INDEX = [text.replace("\\;", ";") for text in re.split(r"(?<!\\);|\n", BY_INDEX)]
+
+
+@pytest.mark.parametrize("kind", ["", "UNLOGGED "])
+@pytest.mark.parametrize("consistency", [1, 0, 2], ids=["one", "any", "two"])
+def test_lists_by_index_of_several_partitions_are_changed_together_as_in_cassandra(pair, kind, consistency):
+    for text in BY_INDEX:
+        pair.ask(text.format(kind), consistency=consistency)
+        pair.ask("SELECT p, w, l FROM t WHERE p IN (1, 2, 3) AND c = 1")
+
+
+# Which rows a DELETE means is restricted as those of a SELECT.
+TWICE = """c > 1 AND d = 'a' AND v = {1};d = 'a' AND c > 1;d > 'a' AND c > 1;c > 1 AND (c, d) > (1, 'a');(c, d) > (1, 'a') AND d < 'b';(c, d) > (1, 'a') AND c < 4
+c > 1 AND c = 2;c = 1 AND c = 1;c < 1 AND c <= 2;d < 'a' AND (c, d) > (1, 'a');(c) = (1) AND d = 'a';(c) > (1) AND (c, d) < (3, 'b');v = 1 AND v = 1
+d LIKE 'a%';c = (1) AND d = ('a');(c, d) = (1, 'a') AND d = 'a';(d) = ('a');c IN (1) AND c IN (1);token(p) > 1 AND c = 1""".replace("\n", ";").split(";")
+
+
+def test_deletions_are_restricted_as_in_cassandra(pair):
+    for text in TWICE:
+        pair.ask("UPDATE t SET v = 1 WHERE p = 1 AND c = 2 AND d = 'b'")
+        for statement in ("DELETE FROM t", "DELETE w FROM t", "UPDATE t SET w = 'y'"):
+            pair.ask(f"{statement} WHERE p = 1 AND {text}")
+        pair.ask("SELECT p, c, d, v, w FROM t WHERE p = 1")

@@ -1,20 +1,21 @@
 //! Batches: size limits, warnings, and one apply for each shard.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use halcyon_cql::plan::modify::BoundModification;
+use halcyon_cql::plan::modify::{BoundModification, CounterShard, CurrentPartition};
 use halcyon_model::clustering::ClusteringValue;
-use halcyon_model::request::BatchKind;
+use halcyon_model::request::{BatchKind, Consistency};
 use halcyon_scan::pace::Pace;
-use halcyon_schema::catalog::TableKind;
+use halcyon_schema::catalog::{Catalog, Table, TableKind};
 use halcyon_stream::{Mutation, RowBuf};
 
+use super::changes::Changes;
 use super::conditional::{self, Statement};
 use super::stopwatch::Stopwatch;
-use super::write;
+use super::{make, write};
 use crate::consistency;
 use crate::coordinator::Coordinator;
-use crate::shards::apply_whole;
 use crate::{Error, Outcome, QueryOptions, RequestLimits, Result, views};
 
 /// The time limit of a batch of this kind.
@@ -47,42 +48,48 @@ pub(super) async fn execute(
     if kind == BatchKind::Logged {
         warnings.extend(short_grace_warning(&statements));
     }
-    let catalog = coordinator.shard().tables().catalog();
-    for (plan, _) in &statements {
-        consistency::check_replicas(consistency, &catalog, &plan.table.schema.keyspace)?;
-    }
     let has_views = views::are_on(statements.iter().map(|(plan, _)| &plan.table));
-    let mut parts = Parts::default();
-    let mut pace = Pace::default();
-    for (plan, modification) in statements {
-        if modification.is_nothing() {
-            continue;
-        }
-        if plan.table.kind == TableKind::Virtual {
-            write::apply_to_virtual(coordinator, modification, &watch).await?;
-            continue;
-        }
-        parts.tables.insert(plan.table.full_name());
-        let keys = modification.keys.iter().map(|key| key.bytes.clone());
-        parts.keys.extend(keys);
-        if modification.requires_read() {
-            parts.reading.push(modification);
-        } else {
-            write::mutations(modification, &mut parts.mutations, &mut pace, &watch).await?;
-        }
+    let parts = Parts::of(coordinator, statements, consistency, &watch).await?;
+    let Parts { tables, keys, ready, reading, counts } = parts;
+    let is_reading = !reading.is_empty();
+    if is_reading {
+        check_replicas(coordinator, &tables, consistency)?;
     }
-    coordinator.shard().observe_batch(kind, parts.keys.len());
-    parts.check_size(kind, coordinator.limits(), &mut warnings)?;
-    let Parts { mutations, reading, .. } = parts;
-    write::execute(coordinator, reading, &watch).await.map_err(|error| watch.failed(error))?;
-    let applied = match kind {
-        _ if has_views => write::apply_with_views(coordinator, mutations, &watch).await,
-        BatchKind::Logged => apply_whole(coordinator.shard(), mutations).await,
-        BatchKind::Unlogged | BatchKind::Counter => write::apply(coordinator, mutations).await,
+    let changes = match is_reading {
+        true => Box::pin(Changes::make(coordinator, ready, reading, &watch)).await,
+        false => Ok(Changes::ready(ready)),
+    };
+    let changes = changes.map_err(|error| watch.failed(error))?;
+    coordinator.shard().observe_batch(kind, keys.len());
+    if keys.len() > 1 {
+        let counted = without_stored_rows(&counts)?;
+        let size = data_size(changes.made.iter().chain(&counted));
+        check_size(kind, (&tables, keys.len(), size), coordinator.limits(), &mut warnings)?;
+    }
+    check_replicas(coordinator, &tables, consistency)?;
+    for modification in counts {
+        let counted = Box::pin(write::read_and_write(coordinator, modification, &watch)).await;
+        counted.map_err(|error| watch.failed(error))?;
+    }
+    let applied = match has_views && !is_reading {
+        true => write::apply_with_views(coordinator, changes.made, &watch).await,
+        false => changes.apply(coordinator, has_views || kind == BatchKind::Logged).await,
     };
     applied.map_err(|error| watch.failed(error))?;
     watch.check()?;
     Ok(if warnings.is_empty() { Outcome::Void } else { Outcome::Warned(warnings) })
+}
+
+fn check_replicas(
+    coordinator: &Coordinator,
+    tables: &[Arc<Table>],
+    consistency: Consistency,
+) -> Result<()> {
+    let check = |catalog: &Catalog| {
+        let mut keyspaces = tables.iter().map(|table| &table.schema.keyspace);
+        keyspaces.try_for_each(|name| consistency::check_replicas(consistency, catalog, name))
+    };
+    coordinator.shard().tables().with_catalog(check)
 }
 
 fn short_grace_warning(statements: &[Statement]) -> Option<String> {
@@ -104,56 +111,96 @@ fn short_grace_warning(statements: &[Statement]) -> Option<String> {
 /// A batch, sorted by how it is applied.
 #[derive(Default)]
 struct Parts {
-    mutations: Vec<Mutation>,
+    /// Of each statement that changes something.
+    tables: Vec<Arc<Table>>,
+    keys: BTreeSet<Vec<u8>>,
+    /// What needs no stored rows.
+    ready: Vec<Mutation>,
     /// What needs stored rows.
     reading: Vec<BoundModification>,
-    tables: BTreeSet<String>,
-    keys: BTreeSet<Vec<u8>>,
+    counts: Vec<BoundModification>,
 }
 
 impl Parts {
-    /// Limits hold for batches of several partitions only.
-    fn check_size(
-        &self,
-        kind: BatchKind,
-        limits: &RequestLimits,
-        warnings: &mut Vec<String>,
-    ) -> Result<()> {
-        let partitions = self.keys.len();
-        if partitions <= 1 {
-            return Ok(());
+    /// Writes to virtual tables are done here.
+    async fn of(
+        coordinator: &Coordinator,
+        statements: Vec<Statement>,
+        consistency: Consistency,
+        watch: &Stopwatch,
+    ) -> Result<Parts> {
+        let (mut parts, mut pace) = (Parts::default(), Pace::default());
+        for (plan, modification) in statements {
+            if modification.is_nothing() {
+                continue;
+            }
+            if plan.table.kind == TableKind::Virtual {
+                write::apply_to_virtual(coordinator, modification, watch).await?;
+                continue;
+            }
+            parts.keys.extend(modification.keys.iter().map(|key| key.bytes.clone()));
+            parts.tables.push(plan.table.clone());
+            if modification.table.is_counter() {
+                parts.counts.push(modification);
+            } else if modification.requires_read() {
+                consistency::check_read_before_write(consistency)?;
+                parts.reading.push(modification);
+            } else {
+                make::mutations(modification, &mut parts.ready, &mut pace, watch).await?;
+            }
         }
-        let tables: Vec<&str> = self.tables.iter().map(String::as_str).collect();
-        let tables_text = format!("[{}]", tables.join(", "));
-        let size = self.data_size();
-        let warn_size = limits.batch_size_warn_threshold;
-        if size > limits.batch_size_fail_threshold {
-            return Err(Error::Invalid("Batch too large".to_owned()));
-        }
-        if size > warn_size {
-            warnings.push(format!(
-                "Batch for {tables_text} is of size {size}, exceeding specified threshold of {warn_size} by {}.",
-                size - warn_size
-            ));
-        }
-        if kind != BatchKind::Logged
-            && partitions > limits.unlogged_batch_across_partitions_warn_threshold
-        {
-            warnings.push(format!(
-                "Unlogged batch covering {partitions} partitions detected against table{} {tables_text}. You should use a logged batch for atomicity, or asynchronous writes for performance.",
-                if tables.len() == 1 { "" } else { "s" }
-            ));
-        }
-        Ok(())
+        Ok(parts)
     }
+}
 
-    /// Bytes in Cassandra's estimation; updates of one partition count as one.
-    fn data_size(&self) -> usize {
-        let partitions: BTreeSet<_> =
-            self.mutations.iter().map(|m| (m.table, &m.key.bytes)).collect();
-        let rows: usize = self.mutations.iter().map(data_size).sum();
-        partitions.len() * EMPTY_PARTITION + rows
+/// The limits of a batch of several partitions; `size` in bytes.
+fn check_size(
+    kind: BatchKind,
+    (tables, partitions, size): (&[Arc<Table>], usize, usize),
+    limits: &RequestLimits,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let warn_size = limits.batch_size_warn_threshold;
+    if size > limits.batch_size_fail_threshold {
+        return Err(Error::Invalid("Batch too large".to_owned()));
     }
+    let tables = || {
+        let names: BTreeSet<String> = tables.iter().map(|table| table.full_name()).collect();
+        let plural = if names.len() == 1 { "" } else { "s" };
+        (plural, names.into_iter().collect::<Vec<_>>().join(", "))
+    };
+    if size > warn_size {
+        warnings.push(format!(
+            "Batch for [{}] is of size {size}, exceeding specified threshold of {warn_size} by {}.",
+            tables().1,
+            size - warn_size
+        ));
+    }
+    if kind != BatchKind::Logged
+        && partitions > limits.unlogged_batch_across_partitions_warn_threshold
+    {
+        let (plural, tables) = tables();
+        warnings.push(format!(
+            "Unlogged batch covering {partitions} partitions detected against table{plural} [{tables}]. You should use a logged batch for atomicity, or asynchronous writes for performance.",
+        ));
+    }
+    Ok(())
+}
+
+/// Increments as the client sent them: Cassandra measures them before it reads the counters.
+fn without_stored_rows(counts: &[BoundModification]) -> Result<Vec<Mutation>> {
+    let keys = counts.iter().flat_map(|counts| counts.keys.iter().map(move |key| (counts, key)));
+    let made = keys.map(|(counts, key)| {
+        counts.mutation(key, &CurrentPartition::default(), CounterShard::NONE)
+    });
+    Ok(made.collect::<std::result::Result<_, _>>()?)
+}
+
+/// Bytes in Cassandra's estimation; updates of one partition count as one.
+fn data_size<'m>(mutations: impl Iterator<Item = &'m Mutation> + Clone) -> usize {
+    let partitions: BTreeSet<_> = mutations.clone().map(|m| (m.table, &m.key.bytes)).collect();
+    let rows: usize = mutations.map(size_of_one).sum();
+    partitions.len() * EMPTY_PARTITION + rows
 }
 
 const EMPTY_ROW: usize = 8 + 13;
@@ -161,7 +208,7 @@ const EMPTY_ROW: usize = 8 + 13;
 const EMPTY_PARTITION: usize = 8 + EMPTY_ROW;
 
 /// `PartitionUpdate.dataSize`, without what every partition has.
-fn data_size(mutation: &Mutation) -> usize {
+fn size_of_one(mutation: &Mutation) -> usize {
     let clusterings = &mutation.layout.clusterings;
     let clustering = |row: &RowBuf| -> usize {
         let bytes = row.parts.clustering.of(&row.bytes);

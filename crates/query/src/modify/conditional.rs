@@ -28,7 +28,7 @@ use halcyon_stream::PartitionKey;
 use super::current::{self, Stored, Wanted};
 use super::stopwatch::Stopwatch;
 use super::target::{Clustering, Target};
-use super::{proposal, write};
+use super::{make, proposal};
 use crate::consistency;
 use crate::coordinator::Coordinator;
 use crate::shards::on_owner;
@@ -263,7 +263,7 @@ async fn compare_and_set(
         }
         let mut statement = statement.clone();
         statement.timestamp = timestamp;
-        mutations.push(write::made_of(&statement, key, &current, CounterShard::NONE).await?);
+        mutations.push(make::made_of(&statement, key, &current, CounterShard::NONE).await?);
     }
     let proposed = proposal::of(mutations, timestamp).await?;
     if proposed.is_empty() {

@@ -7,8 +7,10 @@
 //! 4. A logged batch is one record, whichever shards its partitions belong to (`shards::apply_whole`).
 
 mod batch;
+mod changes;
 mod conditional;
 mod current;
+mod make;
 mod proposal;
 mod stopwatch;
 mod target;
@@ -170,7 +172,7 @@ pub(crate) async fn execute_modification(
     let keyspace = &plan.table.schema.keyspace;
     let check = |catalog: &Catalog| consistency::check_replicas(consistency, catalog, keyspace);
     coordinator.shard().tables().with_catalog(check)?;
-    write::execute(coordinator, vec![bound], &watch).await.map_err(|error| watch.failed(error))?;
+    write::execute(coordinator, bound, &watch).await.map_err(|error| watch.failed(error))?;
     watch.check()?;
     Ok(Outcome::Void)
 }

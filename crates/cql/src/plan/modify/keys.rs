@@ -10,11 +10,13 @@ use halcyon_model::token::join_key;
 use halcyon_stream::PartitionKey;
 
 use super::bound::BoundRows;
-use super::restrictions::{Bound, Restriction, Restrictions, Test};
+use super::restrictions::{Restrictions, first};
 use super::statement_type::StatementType;
 use crate::plan::execution::Execution;
 use crate::plan::restrictions::product::product;
-use crate::plan::restrictions::{Form, in_turn, token_bounds, tuple, tuple_list};
+use crate::plan::restrictions::{
+    BoundTerm, Entry, Form, What, in_turn, token_bounds, tuple, tuple_list,
+};
 use halcyon_schema::catalog::Table;
 use halcyon_syntax::{Error, Result};
 
@@ -39,19 +41,19 @@ fn check_length(value: &[u8]) -> Result<()> {
 
 /// Every combination of the values that the restrictions on a key allow, each once, up to the first slice.
 fn combinations<'r>(
-    restrictions: impl Iterator<Item = &'r Restriction>,
+    entries: impl Iterator<Item = &'r Entry>,
     names: &[&str],
     what: &str,
     execution: &Execution<'_>,
 ) -> Result<Vec<Prefix>> {
     let mut prefixes: Vec<Prefix> = vec![Vec::new()];
-    for restriction in restrictions {
-        let range = restriction.first..restriction.first + restriction.len;
-        let names = names.get(range).unwrap_or_default();
-        let mut choices = match &restriction.test {
-            Test::Equal(term) => vec![tuple(term, names, execution, Form::Equal)?],
-            Test::In(list) => tuple_list(list, names, execution)?,
-            Test::Slice { .. } => break,
+    for entry in entries {
+        let first = first(entry);
+        let names = names.get(first..first + entry.columns.len()).unwrap_or_default();
+        let mut choices = match &entry.what {
+            What::Equal(term) => vec![tuple(term, names, execution, Form::Equal)?],
+            What::In(list) => tuple_list(list, names, execution)?,
+            _ => break,
         };
         let mut seen = HashSet::new();
         choices.retain(|choice| seen.insert(choice.clone()));
@@ -74,8 +76,7 @@ impl Restrictions {
             table.schema.partition_key.iter().map(|def| def.name.as_str()).collect();
         let token = token_bounds(self.token.as_ref(), execution)?;
         let mut keys = Vec::new();
-        let mut combined =
-            combinations(self.key.iter().flatten(), &names, "partition key", execution)?;
+        let mut combined = combinations(self.keys.iter(), &names, "partition key", execution)?;
         // A refusal tells of the first key in the order of the types.
         combined.sort_by(|a, b| {
             let types = table.schema.partition_key.iter().map(|def| &def.cql_type);
@@ -134,18 +135,19 @@ impl Restrictions {
             return Ok(BoundRows::Slices(slices));
         }
         let last = self.clustering.last();
-        let Some(Restriction { first, test: Test::Slice { start, end }, .. }) = last else {
+        let Some(entry @ Entry { what: What::Slice { start, end }, .. }) = last else {
             slices.extend(prefixes.iter().map(|prefix| whole(prefix, table)));
             return Ok(BoundRows::Slices(slices));
         };
-        let bind = |bound: &Option<Bound>| -> Result<Option<(Prefix, bool)>> {
+        let first = first(entry);
+        let bind = |bound: &Option<BoundTerm>| -> Result<Option<(Prefix, bool)>> {
             let Some(bound) = bound else { return Ok(None) };
-            let names = names.get(*first..first + bound.len).unwrap_or_default();
-            let values = tuple(&bound.values, names, execution, Form::Slice)?;
+            let names = names.get(first..first + bound.count).unwrap_or_default();
+            let values = tuple(&bound.term, names, execution, Form::Slice)?;
             values.iter().try_for_each(|value| check_length(value))?;
             Ok(Some((values, bound.inclusive)))
         };
-        let is_descending = table.layout.clusterings.is_reversed(*first);
+        let is_descending = table.layout.clusterings.is_reversed(first);
         let (start, end) = in_turn(is_descending, || bind(start), || bind(end))?;
         for prefix in prefixes {
             let mut slicer = Slicer { table, slices: &mut slices };

@@ -11,7 +11,7 @@ use super::columns::{column, spec_of};
 use super::conditions::{self, Conditions};
 use super::operation::{self, Operation};
 use super::plan::{Attributes, ModifyPlan};
-use super::restrictions::{Restrictions, Scope};
+use super::restrictions::Restrictions;
 use super::statement_type::StatementType;
 use crate::plan::execution::Work;
 use crate::plan::json::{self, JsonMarker};
@@ -189,7 +189,7 @@ fn insert(
         return refuse("The column names contains duplicates");
     }
     let mut operations = Vec::new();
-    let mut restrictions = Restrictions::new(table);
+    let mut restrictions = Restrictions::default();
     // Keys become relations, which Cassandra prepares last.
     let mut keys = Vec::new();
     for (name, value) in insert.columns.iter().zip(&insert.values) {
@@ -231,7 +231,7 @@ fn insert_json(
     };
     let mut given = given.into_iter().flatten();
     let mut operations = Vec::new();
-    let mut restrictions = Restrictions::new(table);
+    let mut restrictions = Restrictions::default();
     for (at, (column, spec)) in columns.into_iter().zip(&specs).enumerate() {
         let term = match given.next() {
             Some(given) => Term::given(given, insert.default_unset),
@@ -276,10 +276,10 @@ fn update(
         let spec = spec_of(table, column);
         operations.push(operation::prepare(&assignment.change, column, &spec, reads, to)?);
     }
-    let scope = Scope { table, kind: StatementType::Update };
-    let statics = only_static(scope.kind, &operations, &conditions);
-    let restrictions = Restrictions::prepare(&update.relations, &scope, statics, to)?;
-    Ok(planned(StatementType::Update, table, operations, restrictions, conditions))
+    let kind = StatementType::Update;
+    let statics = only_static(kind, &operations, &conditions);
+    let restrictions = Restrictions::prepare(&update.relations, (kind, table), statics, to)?;
+    Ok(planned(kind, table, operations, restrictions, conditions))
 }
 
 fn delete(
@@ -303,9 +303,9 @@ fn delete(
         }
         operations.push(operation::deletion(target, column, &spec_of(table, column), to)?);
     }
-    let scope = Scope { table, kind: StatementType::Delete };
-    let statics = only_static(scope.kind, &operations, &conditions);
-    let restrictions = Restrictions::prepare(&delete.relations, &scope, statics, to)?;
+    let kind = StatementType::Delete;
+    let statics = only_static(kind, &operations, &conditions);
+    let restrictions = Restrictions::prepare(&delete.relations, (kind, table), statics, to)?;
     let regular = |column: ColumnRef| column.kind == ColumnKind::Regular;
     check_conditions(!matches!(conditions, Conditions::None), table, timed)?;
     if !matches!(conditions, Conditions::None) && !restrictions.is_whole_key(table) {
@@ -321,5 +321,5 @@ fn delete(
             );
         }
     }
-    Ok(planned(StatementType::Delete, table, operations, restrictions, conditions))
+    Ok(planned(kind, table, operations, restrictions, conditions))
 }

@@ -116,20 +116,8 @@ impl Gathered {
         match first.kind {
             ColumnKind::PartitionKey => add_entry(table, &mut self.keys, entry),
             ColumnKind::Clustering => {
-                let last =
-                    self.clustering.last().map(|last| (last.columns.clone(), last.what.is_slice()));
-                let is_slice = entry.what.is_slice();
                 let is_free = context.allow_filtering || indexes::has_supporting(table, &entry);
-                add_entry(table, &mut self.clustering, entry)?;
-                match last {
-                    Some((last, last_is_slice)) if !is_free => check_after_slice(
-                        table,
-                        (&last, last_is_slice),
-                        (first, is_slice),
-                        &self.clustering,
-                    ),
-                    _ => Ok(()),
-                }
+                add_clustering(table, &mut self.clustering, entry, is_free)
             }
             _ => add_entry(table, &mut self.others, entry),
         }
@@ -379,11 +367,35 @@ fn check_after_slice(
     Ok(())
 }
 
+/// Adds to the restrictions of clustering columns. `is_free`: what follows a slice may be a filter.
+pub(in crate::plan) fn add_clustering(
+    table: &Table,
+    entries: &mut Vec<Entry>,
+    entry: Entry,
+    is_free: bool,
+) -> Result<()> {
+    let last = entries.last().map(|last| (last.columns.clone(), last.what.is_slice()));
+    let new = entry.columns.first().map(|first| (*first, entry.what.is_slice()));
+    add_entry(table, entries, entry)?;
+    match (last, new) {
+        (Some((last, last_is_slice)), Some(new)) if !is_free => {
+            check_after_slice(table, (&last, last_is_slice), new, entries)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Adds to a list ordered by column, merging with what the same columns already have.
-fn add_entry(table: &Table, entries: &mut Vec<Entry>, entry: Entry) -> Result<()> {
+pub(in crate::plan) fn add_entry(
+    table: &Table,
+    entries: &mut Vec<Entry>,
+    entry: Entry,
+) -> Result<()> {
     let overlaps = |other: &&mut Entry| other.columns.iter().any(|c| entry.columns.contains(c));
     let Some(other) = entries.iter_mut().find(overlaps) else {
         let at = entries.partition_point(|other| other.columns.first() < entry.columns.first());
+        // Few, and kept as long as the statement.
+        entries.reserve_exact(1);
         entries.insert(at, entry);
         return Ok(());
     };

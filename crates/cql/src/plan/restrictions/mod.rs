@@ -25,12 +25,12 @@ use halcyon_model::schema::ColumnKind;
 use halcyon_schema::catalog::ColumnRef;
 
 pub use analysis::Context;
-pub(in crate::plan) use analysis::add_token;
+pub(in crate::plan) use analysis::{add_clustering, add_entry, add_token};
 pub use bind::{BoundKeys, TokenBounds};
 pub(super) use bind::{Form, in_turn, token_bounds, tuple, tuple_list};
 pub use condition::{BoundFilter, Test};
-pub(super) use relation::{check_collection, check_operator, check_slice, entry, text, token};
-pub(crate) use relation::{find as find_column, receiver, unindexed_like};
+pub(super) use relation::{check_operator, entry, token};
+pub(crate) use relation::{find as find_column, receiver};
 pub use search::PlannedSearch;
 pub(in crate::plan) use search::narrow;
 

@@ -19,7 +19,7 @@ pub struct Metric {
 }
 
 /// Whose name it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// Cassandra has the same metric.
     Cassandra,

@@ -34,12 +34,16 @@ pub struct Labels<'a> {
     pub keyspace: Option<&'a str>,
     /// The table's name, the kind of a request, the purpose of an I/O.
     pub scope: Option<&'a str>,
+    /// What a thread pool belongs to: `request`, `internal`, `transport`.
+    pub path: Option<&'a str>,
 }
 
 #[derive(Clone, Copy)]
 pub enum Value<'a> {
     /// Of a counter or a gauge, in the metric's unit.
     Number(u64),
+    /// Of a gauge.
+    Fraction(f64),
     /// Of a histogram or a timer.
     Distribution(&'a dyn Distribution),
 }
@@ -49,6 +53,12 @@ pub trait Distribution {
     /// Since the start.
     fn count(&self) -> u64;
 
+    /// The sum of all values since the start, where it is known; it starts from zero again beyond 2^64.
+    fn sum(&self) -> Option<u64>;
+
+    /// Of the last minutes, in the metric's unit, if there were values.
+    fn mean(&self) -> Option<f64>;
+
     /// Events per second of the last five minutes, where they are known.
     fn per_second(&self) -> Option<f64>;
 
@@ -57,11 +67,22 @@ pub trait Distribution {
 
     /// The weights of all buckets that are not empty, in order: counts since the start, or less where they have faded.
     fn buckets(&self, show: &mut dyn FnMut(Bucket, f64));
+
+    /// The counts of all buckets since the start, in order; shows none where they fade.
+    fn since_start(&self, show: &mut dyn FnMut(Bucket, u64));
 }
 
 impl<const PER_OCTAVE: usize, const BUCKETS: usize> Distribution for Counts<PER_OCTAVE, BUCKETS> {
     fn count(&self) -> u64 {
         self.total()
+    }
+
+    fn sum(&self) -> Option<u64> {
+        None
+    }
+
+    fn mean(&self) -> Option<f64> {
+        None
     }
 
     fn per_second(&self) -> Option<f64> {
@@ -75,11 +96,23 @@ impl<const PER_OCTAVE: usize, const BUCKETS: usize> Distribution for Counts<PER_
     fn buckets(&self, show: &mut dyn FnMut(Bucket, f64)) {
         self.filled().for_each(|(bucket, count)| show(bucket, count as f64));
     }
+
+    fn since_start(&self, show: &mut dyn FnMut(Bucket, u64)) {
+        Counts::buckets(self).for_each(|(bucket, count)| show(bucket, count));
+    }
 }
 
 impl<const PER_OCTAVE: usize, const BUCKETS: usize> Distribution for Summary<PER_OCTAVE, BUCKETS> {
     fn count(&self) -> u64 {
         self.count
+    }
+
+    fn sum(&self) -> Option<u64> {
+        Some(self.sum)
+    }
+
+    fn mean(&self) -> Option<f64> {
+        Summary::mean(self)
     }
 
     fn per_second(&self) -> Option<f64> {
@@ -93,6 +126,8 @@ impl<const PER_OCTAVE: usize, const BUCKETS: usize> Distribution for Summary<PER
     fn buckets(&self, show: &mut dyn FnMut(Bucket, f64)) {
         self.filled().for_each(|(bucket, weight)| show(bucket, weight));
     }
+
+    fn since_start(&self, _: &mut dyn FnMut(Bucket, u64)) {}
 }
 
 /// The identity with its labels, as Cassandra's MBean is called.
@@ -101,6 +136,9 @@ impl fmt::Display for Sample<'_> {
         write!(f, "{}:type={}", self.metric.origin.domain(), self.metric.group)?;
         if let Some(keyspace) = self.labels.keyspace {
             write!(f, ",keyspace={keyspace}")?;
+        }
+        if let Some(path) = self.labels.path {
+            write!(f, ",path={path}")?;
         }
         if let Some(scope) = self.labels.scope {
             write!(f, ",scope={scope}")?;
@@ -163,7 +201,7 @@ mod tests {
         }
 
         fn walk(&self, show: &mut dyn FnMut(Sample<'_>)) {
-            let labels = Labels { keyspace: Some("ks"), scope: Some("t") };
+            let labels = Labels { keyspace: Some("ks"), scope: Some("t"), path: None };
             let value = Value::Number(self.flushes.get());
             show(Sample { metric: &FLUSHES, labels, value });
             let mut reads = Summary::nothing();
@@ -192,6 +230,7 @@ mod tests {
         registry.walk(&mut |sample| {
             let value = match sample.value {
                 Value::Number(number) => number.to_string(),
+                Value::Fraction(fraction) => fraction.to_string(),
                 Value::Distribution(of) => {
                     let mut buckets = Vec::new();
                     of.buckets(&mut |bucket, weight| buckets.push((bucket.below, weight)));

@@ -30,6 +30,7 @@ pub struct Reservoir<const PER_OCTAVE: usize, const BUCKETS: usize>(
 
 struct Weights<const BUCKETS: usize> {
     count: Counter,
+    sum: Counter,
     weights: [AtomicU64; BUCKETS],
     /// The minute in which values have weights from 60 to 119.
     landmark: AtomicU64,
@@ -43,6 +44,8 @@ struct Weights<const BUCKETS: usize> {
 pub struct Summary<const PER_OCTAVE: usize, const BUCKETS: usize> {
     /// Of all values, also the forgotten ones.
     pub count: u64,
+    /// Of all values, also the forgotten ones.
+    pub sum: u64,
     /// Of the last five minutes.
     pub per_second: f64,
     weights: Box<[f64; BUCKETS]>,
@@ -52,6 +55,7 @@ impl<const BUCKETS: usize> Weights<BUCKETS> {
     fn at(second: u64) -> Weights<BUCKETS> {
         Weights {
             count: Counter::default(),
+            sum: Counter::default(),
             weights: from_fn(|_| AtomicU64::new(0)),
             landmark: AtomicU64::new(second / 60),
             recent: AtomicU64::new(0),
@@ -95,6 +99,7 @@ impl<const PER_OCTAVE: usize, const BUCKETS: usize> Reservoir<PER_OCTAVE, BUCKET
         let weights = self.0.get_or_init(|| Box::new(Weights::at(second)));
         let weight = weights.weight(second);
         weights.count.up();
+        weights.sum.add(value);
         let cell = &weights.weights[bucket_of::<PER_OCTAVE>(value).min(BUCKETS - 1)];
         cell.store(cell.load(Relaxed).wrapping_add(weight), Relaxed);
         weights.add_recent(second);
@@ -109,18 +114,29 @@ impl<const PER_OCTAVE: usize, const BUCKETS: usize> fmt::Debug for Reservoir<PER
 
 impl<const PER_OCTAVE: usize, const BUCKETS: usize> Summary<PER_OCTAVE, BUCKETS> {
     pub fn nothing() -> Self {
-        Summary { count: 0, per_second: 0.0, weights: Box::new([0.0; BUCKETS]) }
+        Summary { count: 0, sum: 0, per_second: 0.0, weights: Box::new([0.0; BUCKETS]) }
     }
 
     pub fn add(&mut self, reservoir: &Reservoir<PER_OCTAVE, BUCKETS>, now: impl Into<Seconds>) {
         let Some(weights) = reservoir.0.get() else { return };
         let Seconds(second) = now.into();
         self.count += weights.count.get();
+        self.sum = self.sum.wrapping_add(weights.sum.get());
         self.per_second += weights.recent(second) / RATE_SECONDS;
         let minutes = (second / 60).saturating_sub(weights.landmark.load(Relaxed));
         let of_now = (-(minutes as f64)).exp2();
         for (sum, weight) in self.weights.iter_mut().zip(&weights.weights) {
             *sum += weight.load(Relaxed) as f64 * of_now;
+        }
+    }
+
+    /// Adds the values of other reservoirs at the same time.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum = self.sum.wrapping_add(other.sum);
+        self.per_second += other.per_second;
+        for (sum, weight) in self.weights.iter_mut().zip(other.weights.iter()) {
+            *sum += weight;
         }
     }
 
@@ -184,6 +200,9 @@ mod tests {
         let before = summary(&reservoir, second);
         assert_eq!((before.count, before.quantile(0.5), before.max()), (1000, 7, 7));
         assert_eq!((before.mean(), Seen::nothing().mean()), (Some(7.0), None));
+        let mut twice = before.clone();
+        twice.merge(&before);
+        assert_eq!((before.sum, twice.sum, twice.count), (7000, 14_000, 2000));
         assert!((before.per_second - 1000.0 / 300.0).abs() < 0.01, "{}", before.per_second);
         second += 10 * 60;
         for _ in 0..10 {

@@ -11,7 +11,7 @@ use halcyon_schema::catalog::Catalog;
 
 use crate::turns::Reads;
 use crate::views::Views;
-use crate::{Error, RequestLimits, Result, VirtualTables};
+use crate::{ClientRequests, Error, RequestLimits, Result, VirtualTables};
 
 /// One per shard.
 pub struct Coordinator {
@@ -20,6 +20,7 @@ pub struct Coordinator {
     virtual_tables: Rc<dyn VirtualTables>,
     limits: RequestLimits,
     memory: Arc<RequestMemory>,
+    requests: Arc<ClientRequests>,
     /// Of named partitions, which are short, and which therefore do not wait for scans.
     reads: Reads,
     scans: Reads,
@@ -33,7 +34,7 @@ impl Coordinator {
         shard: Rc<Shard>,
         virtual_tables: Rc<dyn VirtualTables>,
         limits: RequestLimits,
-        memory: &RequestMemory,
+        (memory, requests): (&RequestMemory, Arc<ClientRequests>),
     ) -> Coordinator {
         let mut random = random();
         let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
@@ -46,6 +47,7 @@ impl Coordinator {
             virtual_tables,
             limits,
             memory,
+            requests,
             reads,
             scans,
             uuids,
@@ -68,6 +70,10 @@ impl Coordinator {
 
     pub(crate) fn limits(&self) -> &RequestLimits {
         &self.limits
+    }
+
+    pub(crate) fn requests(&self) -> &ClientRequests {
+        &self.requests
     }
 
     pub(crate) fn reads(&self) -> &Reads {

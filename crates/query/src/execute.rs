@@ -78,33 +78,42 @@ pub fn execute<'a>(
             }
             Plan::Select(_) | Plan::Other(_) => None,
         };
+        let began = now();
         let statement = up_to_date(coordinator, statement).await?;
         admit(coordinator, &statement, options.keyspace, principal)?;
-        check_value_count(&statement.variables, options.values)?;
-        if options.consistency == Consistency::NodeLocal {
-            return Err(Error::Invalid(
+        let outcome = execute_admitted(coordinator, &statement, options).await;
+        let shard = coordinator.shard().index();
+        coordinator.requests().count(shard, (&statement.plan, options), began, &outcome);
+        outcome
+    })
+}
+
+async fn execute_admitted(
+    coordinator: &Coordinator,
+    statement: &PreparedStatement,
+    options: &QueryOptions<'_>,
+) -> Result<Outcome> {
+    check_value_count(&statement.variables, options.values)?;
+    if options.consistency == Consistency::NodeLocal {
+        return Err(Error::Invalid(
             "NODE_LOCAL consistency level is highly dangerous and should be used only for debugging purposes"
                 .to_owned(),
         ));
+    }
+    let request = Request::new(statement.text.len(), options.values, options, coordinator.uuids());
+    let outcome = match &statement.plan {
+        Plan::Select(plan) => select::execute_select(coordinator, plan, &request, options).await?,
+        Plan::Modification(plan) => {
+            modify::execute_modification(coordinator, plan, &request, options).await?
         }
-        let request =
-            Request::new(statement.text.len(), options.values, options, coordinator.uuids());
-        let outcome = match &statement.plan {
-            Plan::Select(plan) => {
-                select::execute_select(coordinator, plan, &request, options).await?
-            }
-            Plan::Modification(plan) => {
-                modify::execute_modification(coordinator, plan, &request, options).await?
-            }
-            Plan::Batch(plan) => {
-                Box::pin(modify::execute_batch(coordinator, plan, &request, options)).await?
-            }
-            Plan::Other(statement) => {
-                Box::pin(schema::execute_schema(coordinator, statement, options)).await?
-            }
-        };
-        Ok(outcome.warned(request.slow_calls().take()))
-    })
+        Plan::Batch(plan) => {
+            Box::pin(modify::execute_batch(coordinator, plan, &request, options)).await?
+        }
+        Plan::Other(statement) => {
+            Box::pin(schema::execute_schema(coordinator, statement, options)).await?
+        }
+    };
+    Ok(outcome.warned(request.slow_calls().take()))
 }
 
 /// A BATCH message (a BATCH statement in CQL text goes through `execute`).
@@ -117,6 +126,7 @@ pub fn batch<'a>(
 ) -> LocalBoxFuture<'a, Result<Outcome>> {
     Box::pin(async move {
         let _running = coordinator.shard().writes().begin().await;
+        let began = now();
         let mut statements = Vec::with_capacity(entries.len());
         let mut pace = Pace::default();
         for entry in entries {
@@ -130,10 +140,11 @@ pub fn batch<'a>(
                 Request::new(statement.text.len(), entry.values, options, coordinator.uuids());
             statements.push((statement, request));
         }
-        let outcome =
-            modify::execute_batch_message(coordinator, kind, &statements, options).await?;
+        let outcome = modify::execute_batch_message(coordinator, kind, &statements, options).await;
+        let shard = coordinator.shard().index();
+        coordinator.requests().count_batch(shard, entries, began, &outcome);
         let slow = statements.iter().flat_map(|(_, request)| request.slow_calls().take());
-        Ok(outcome.warned(slow.collect()))
+        Ok(outcome?.warned(slow.collect()))
     })
 }
 

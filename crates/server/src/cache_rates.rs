@@ -92,6 +92,11 @@ impl CacheRates {
         self.0.lock().map(|rates| rates.per_second).unwrap_or_default()
     }
 
+    /// The caches as they were sampled last, a few seconds ago.
+    pub(crate) fn seen(&self) -> Caches {
+        self.0.lock().map(|rates| rates.seen).unwrap_or_default()
+    }
+
     fn note(&self, caches: Caches, at: Instant) {
         let mut rates = self.0.lock();
         let Some(rates) = rates.as_mut() else {

@@ -23,16 +23,18 @@ use halcyon_io::{
     Claim, Clock, Disk, Gone, Inbox, Mesh, Thread, ThreadPriority, block_on, kept, pin_to_core,
     spawn,
 };
-use halcyon_query::Coordinator;
+use halcyon_query::{ClientRequests, Coordinator};
 use halcyon_schema::LocalNode;
 use halcyon_schema::function::FunctionSettings;
 
 use crate::admission::Admission;
 use crate::cache_rates;
 use crate::connection::AllowAll;
+use crate::endpoint::{self, Watch};
 use crate::listen;
 use crate::log::Log;
 use crate::metrics::ClientMetrics;
+use crate::metrics::node::OfNode;
 use crate::persisted;
 use crate::prepared::PreparedStatements;
 use crate::running::Shown;
@@ -66,10 +68,11 @@ pub fn serve(
     ready: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
-    block_on(serve_inside(Disk::real(settings.disk), settings, log, ready, stop))
+    let watch = endpoint::open(&settings.metrics, log).map_err(Error::CannotStart)?;
+    block_on(serve_inside(Disk::real(settings.disk), settings, (log, watch), ready, stop))
 }
 
-/// As [`serve`], inside the runtime of a disk, which may be a simulated one. Boxed, so that it is compiled in this crate only.
+/// As [`serve`], inside the runtime of a disk, which may be a simulated one; nothing watches such a node. Boxed, so that it is compiled in this crate only.
 pub fn serve_on(
     disk: Disk,
     settings: Settings,
@@ -77,13 +80,13 @@ pub fn serve_on(
     ready: Box<dyn FnOnce(SocketAddr)>,
     stop: Pin<Box<dyn Future<Output = ()>>>,
 ) -> Pin<Box<dyn Future<Output = Result<(), Error>>>> {
-    Box::pin(async move { serve_inside(disk, settings, &log, ready, stop).await })
+    Box::pin(async move { serve_inside(disk, settings, (&log, None), ready, stop).await })
 }
 
 async fn serve_inside(
     disk: Disk,
     settings: Settings,
-    log: &Log,
+    (log, watch): (&Log, Option<Watch>),
     ready: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
@@ -112,6 +115,10 @@ async fn serve_inside(
     tell_recovery(&report, log);
     let (shared, inboxes) = share(&settings, (address, aware.as_ref()), log);
     let facts = Arc::new(facts(&settings, &shared, &disk));
+    if let Some(watch) = &watch {
+        let (engine, caches) = (engine.clone(), facts.cache_rates.clone());
+        watch.show(OfNode { engine, shared: shared.clone(), caches }, &disk);
+    }
     let shown = (facts.clone(), Arc::new(virtual_tables));
     let threads = start_shards(&engine, &shared, shown, inboxes).await?;
     join(&engine, &settings, &shared, address).await?;
@@ -122,11 +129,14 @@ async fn serve_inside(
     let (watched, rates) = (Arc::downgrade(&engine), facts.cache_rates.clone());
     spawn(kept(move || cache_rates::watch_rates(watched.clone(), rates.clone()))).detach();
     tell_ready(&settings, &shared, &disk, began, log);
+    watch.iter().for_each(Watch::become_ready);
     ready(address);
     until_stopped(stop, &engine, &shared, log).await;
+    watch.iter().for_each(Watch::drain);
     log.say(format_args!("draining: no new connections, requests under way are answered"));
     saved_caches::save_all(&engine, settings.saved_caches, log).await;
     drain(&engine, &shared, log).await?;
+    watch.into_iter().for_each(Watch::close);
     drop((shared, facts, engine));
     for thread in threads {
         // The thread has ended; a panic was reported when it happened.
@@ -189,6 +199,7 @@ fn share(
         log: log.clone(),
         clients: Arc::default(),
         metrics: (0..shards).map(|_| ClientMetrics::default()).collect(),
+        requests: Arc::new(ClientRequests::new(shards)),
         limits: settings.limits,
         tokens: OnceLock::new(),
         trace_probability: Arc::default(),
@@ -459,9 +470,9 @@ async fn open_shard(
     let servers = shared.clone();
     let node = Node { engine: engine.clone(), facts, servers };
     let virtual_tables = Tables { node, registry };
-    let memory = shared.admission.memory();
+    let counted = (&**shared.admission.memory(), shared.requests.clone());
     let coordinator =
-        Coordinator::new(engine, shard, Rc::new(virtual_tables), shared.limits, memory);
+        Coordinator::new(engine, shard, Rc::new(virtual_tables), shared.limits, counted);
     let server = Rc::new(ShardServer::new(index, shared.clone(), coordinator));
     Ok(server)
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use halcyon_io::{Listener, Mesh, Notify, clock, panic_point, spawn};
 use halcyon_model::request::SchemaChange;
 use halcyon_protocol::{Event, EventType, StatusChange};
-use halcyon_query::{Coordinator, RequestLimits};
+use halcyon_query::{ClientRequests, Coordinator, RequestLimits};
 
 use crate::admission::Admission;
 use crate::clients::Clients;
@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) clients: Arc<Clients>,
     /// By shard.
     pub(crate) metrics: Arc<[ClientMetrics]>,
+    /// How long statements took.
+    pub(crate) requests: Arc<ClientRequests>,
     /// The node's, once it has joined.
     pub(crate) tokens: OnceLock<Vec<i64>>,
     pub(crate) trace_probability: Arc<TraceProbability>,

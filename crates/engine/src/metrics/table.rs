@@ -49,8 +49,32 @@ impl Measure {
     ];
 }
 
-const fn time(name: &'static str, help: &'static str) -> Metric {
-    Metric::cassandra("Table", name, help).of(Kind::Timer, Unit::Nanoseconds)
+/// In the order of [`Measure::ALL`]; `group` is `Table` or `Keyspace`.
+const fn measured(group: &'static str) -> [Metric; MEASURES] {
+    let [reads, ranges, writes] = [
+        ("ReadLatency", "Reads of one partition on its shard, to the last selected row."),
+        ("RangeLatency", "Reads of ranges on one shard."),
+        ("WriteLatency", "Mutations applied to the memtable, without the commit log."),
+    ];
+    let [read, scan, write] = [
+        ("CoordinatorReadLatency", "Statements that read one partition, until they have its rows."),
+        ("CoordinatorScanLatency", "Statements that read ranges, until they have a page of rows."),
+        ("CoordinatorWriteLatency", "Statements that write, until that is durable and visible."),
+    ];
+    [
+        time(group, reads),
+        time(group, ranges),
+        time(group, writes),
+        time(group, read),
+        time(group, scan),
+        time(group, write),
+        histogram(group, "TombstoneScannedHistogram", "Tombstones that each local read met."),
+        histogram(group, "LiveScannedHistogram", "Rows that each local read returned."),
+    ]
+}
+
+const fn time(group: &'static str, (name, help): (&'static str, &'static str)) -> Metric {
+    Metric::cassandra(group, name, help).of(Kind::Timer, Unit::Nanoseconds)
 }
 
 const fn histogram(group: &'static str, name: &'static str, help: &'static str) -> Metric {
@@ -61,16 +85,11 @@ const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Metric {
     Metric::cassandra("Table", name, help).of(Kind::Gauge, unit)
 }
 
-/// In the order of [`Measure::ALL`], of [`TableStats::values`] and of [`BATCH_KINDS`].
-pub(crate) const DECLARED: [Metric; MEASURES + VALUES + BATCH_KINDS.len()] = [
-    time("ReadLatency", "Reads of one partition on its shard, to the last selected row."),
-    time("RangeLatency", "Reads of ranges on one shard."),
-    time("WriteLatency", "Mutations applied to the memtable, without the commit log."),
-    time("CoordinatorReadLatency", "Statements that read one partition, until they have its rows."),
-    time("CoordinatorScanLatency", "Statements that read ranges, until they have a page of rows."),
-    time("CoordinatorWriteLatency", "Statements that write, until that is durable and visible."),
-    histogram("Table", "TombstoneScannedHistogram", "Tombstones that each local read met."),
-    histogram("Table", "LiveScannedHistogram", "Rows that each local read returned."),
+pub(crate) const OF_TABLES: [Metric; MEASURES] = measured("Table");
+pub(crate) const OF_KEYSPACES: [Metric; MEASURES] = measured("Keyspace");
+
+/// In the order of [`TableStats::values`].
+const NUMBERS: [Metric; VALUES] = [
     Metric::cassandra("Table", "MemtableSwitchCount", "Flushes."),
     Metric::cassandra("Table", "PendingFlushes", "Flushes that wait or are under way."),
     gauge("MemtableLiveDataSize", Unit::Bytes, "Memory of all memtables."),
@@ -81,10 +100,30 @@ pub(crate) const DECLARED: [Metric; MEASURES + VALUES + BATCH_KINDS.len()] = [
     gauge("MaxSSTableSize", Unit::Bytes, "The largest live SSTable."),
     gauge("MaxPartitionSize", Unit::Bytes, "The largest partition of a live SSTable."),
     gauge("MaxSSTableDuration", Unit::Milliseconds, "From the oldest to the newest write of one."),
+];
+
+/// In the order of [`BATCH_KINDS`].
+pub(crate) const OF_BATCHES: [Metric; BATCH_KINDS.len()] = [
     histogram("Batch", "PartitionsPerLoggedBatch", "Partitions of each logged batch."),
     histogram("Batch", "PartitionsPerUnloggedBatch", "Partitions of each unlogged batch."),
     histogram("Batch", "PartitionsPerCounterBatch", "Partitions of each batch of counters."),
 ];
+
+/// All metrics of the engine.
+pub(crate) const DECLARED: [Metric; 2 * MEASURES + VALUES + BATCH_KINDS.len()] = {
+    let mut all = [OF_TABLES[0]; 2 * MEASURES + VALUES + BATCH_KINDS.len()];
+    let parts: [&[Metric]; 4] = [&OF_TABLES, &OF_KEYSPACES, &NUMBERS, &OF_BATCHES];
+    let (mut part, mut at, mut to) = (0, 0, 0);
+    while part < parts.len() {
+        if at == parts[part].len() {
+            (part, at) = (part + 1, 0);
+            continue;
+        }
+        all[to] = parts[part][at];
+        (at, to) = (at + 1, to + 1);
+    }
+    all
+};
 
 const VALUES: usize = 9;
 
@@ -194,8 +233,9 @@ impl TableStats {
     }
 
     pub(crate) fn walk(&self, show: &mut dyn FnMut(Sample<'_>)) {
-        let labels = Labels { keyspace: Some(&self.keyspace), scope: Some(&self.table) };
-        for (metric, value) in DECLARED[MEASURES..].iter().zip(self.values()) {
+        let labels =
+            Labels { keyspace: Some(&self.keyspace), scope: Some(&self.table), path: None };
+        for (metric, value) in NUMBERS.iter().zip(self.values()) {
             show(Sample { metric, labels, value: Value::Number(value) });
         }
     }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use halcyon_engine::{Engine, Options};
 use halcyon_io::{Disk, DiskOptions, SimDisk, spawn};
 use halcyon_model::access::Principal;
-use halcyon_query::{Coordinator, Error, Outcome, QueryOptions, RequestLimits, VirtualTables};
+use halcyon_query::{
+    ClientRequests, Coordinator, Error, Outcome, QueryOptions, RequestLimits, VirtualTables,
+};
 use halcyon_scan::RequestMemory;
 use halcyon_schema::LocalNode;
 use halcyon_schema::catalog::Table;
@@ -67,7 +69,7 @@ pub(crate) async fn start_with(
         first.expect("two"),
         Rc::new(NoVirtualTables),
         limits,
-        &RequestMemory::bounded(1 << 30),
+        (&RequestMemory::bounded(1 << 30), Arc::new(ClientRequests::new(2))),
     )
 }
 

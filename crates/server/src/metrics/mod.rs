@@ -1,5 +1,7 @@
 //! Metrics of one shard's clients; only the shard changes them, any thread reads them.
 
+pub(crate) mod node;
+pub(crate) mod pools;
 mod source;
 
 use halcyon_metrics::{Counter, Counts, Gauge, Histogram, buckets_below};

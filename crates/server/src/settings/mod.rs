@@ -89,6 +89,15 @@ pub struct SavedCaches {
     pub cache_load_timeout: Duration,
 }
 
+/// Where the node shows its metrics over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetricsAddress {
+    /// `None`: nowhere.
+    pub address: Option<SocketAddr>,
+    /// The file does not choose it.
+    pub is_default: bool,
+}
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// `None`: what the data directory says, else the default.
@@ -100,6 +109,7 @@ pub struct Settings {
     pub num_tokens: usize,
     pub storage_port: u16,
     pub transport: Transport,
+    pub metrics: MetricsAddress,
     pub limits: halcyon_query::RequestLimits,
     /// Holds the default directories, and the lock against a second process.
     pub data_dir: PathBuf,
@@ -133,6 +143,7 @@ impl Settings {
         let num_tokens = errors.take(values.num_tokens());
         let storage_port = errors.take(values.port("storage_port"));
         let transport = errors.take(values.transport(overrides, machine));
+        let metrics = errors.take(values.metrics());
         let limits = errors.take(values.limits());
         let buffers = errors.take(values.bytes("io_buffer_budget"));
         let saved_caches = errors.take(values.saved_caches());
@@ -140,11 +151,13 @@ impl Settings {
         let engine = values.engine(&data_dir, shards.unwrap_or(1), machine);
         let engine = errors.take(engine);
         errors.check()?;
-        let all = (num_tokens, storage_port, transport, limits, buffers, saved_caches, engine);
+        let all =
+            (num_tokens, storage_port, transport, metrics, limits, buffers, saved_caches, engine);
         let (
             Some(num_tokens),
             Some(storage_port),
             Some(transport),
+            Some(metrics),
             Some(limits),
             Some(buffers),
             Some(saved_caches),
@@ -160,6 +173,7 @@ impl Settings {
             num_tokens,
             storage_port: storage_port.unwrap_or(7000),
             transport,
+            metrics,
             limits,
             disk: DiskOptions {
                 // Enough for compactions beside reads; on a small machine, less.
@@ -304,7 +318,7 @@ impl Values {
         let max_frame_size =
             self.bytes("native_transport_max_frame_size")?.unwrap_or(16 << 20) as usize;
         Ok(Transport {
-            address: SocketAddr::new(resolve(host)?, port),
+            address: SocketAddr::new(resolve("rpc_address", host)?, port),
             shard_aware_port: self.port("native_transport_shard_aware_port")?.filter(|p| *p != 0),
             start_native_transport: self.boolean("start_native_transport")?,
             max_frame_size,
@@ -334,6 +348,17 @@ impl Values {
                 .bytes("prepared_statements_cache_size")?
                 .unwrap_or_else(|| of_memory(256).max(10 << 20)),
             trace_ttl: self.duration("trace_type_query_ttl")?.unwrap_or(Duration::from_secs(86400)),
+        })
+    }
+
+    fn metrics(&self) -> Result<MetricsAddress> {
+        let names = ["metrics_address", "metrics_port"];
+        let host = resolve(names[0], self.text(names[0]))?;
+        let port = self.port(names[1])?.unwrap_or_default();
+        let is_enabled = self.boolean("metrics_enabled")?;
+        Ok(MetricsAddress {
+            address: is_enabled.then(|| SocketAddr::new(host, port)),
+            is_default: names.iter().all(|name| self.node(name).is_none()),
         })
     }
 
@@ -414,7 +439,7 @@ impl Values {
     }
 }
 
-fn resolve(host: Option<String>) -> Result<IpAddr> {
+fn resolve(key: &str, host: Option<String>) -> Result<IpAddr> {
     let Some(host) = host else { return Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)) };
     let found = (host.as_str(), 0).to_socket_addrs().ok().and_then(|found| {
         let found: Vec<_> = found.map(|address| address.ip()).collect();
@@ -422,7 +447,7 @@ fn resolve(host: Option<String>) -> Result<IpAddr> {
         found.iter().find(|ip| ip.is_ipv4()).or(found.first()).copied()
     });
     found.ok_or_else(|| Error::Wrong {
-        key: "rpc_address".to_owned(),
+        key: key.to_owned(),
         value: host,
         allowed: "an address of this machine, or a name that resolves to one".to_owned(),
     })

@@ -1,0 +1,104 @@
+//! What Cassandra does not have, as Prometheus wants it: `halcyon_<group>_<name>_<unit>`, times in seconds, counters with `_total`,
+//! distributions with buckets since the start, from which a server of metrics computes any quantile over any time.
+
+use halcyon_metrics::{Distribution, Kind, Metric, Sample, Unit, Value};
+
+use super::families::{Families, Pairs, Part, Type};
+
+/// The bounds of buckets of times lie between these (ns): a microsecond and about a minute.
+const TIMES: std::ops::RangeInclusive<u64> = 1 << 10..=1 << 36;
+const QUANTILES: [f64; 5] = [0.5, 0.95, 0.99, 0.999, 1.0];
+
+pub(super) fn add(families: &mut Families, sample: &Sample<'_>) {
+    let metric = sample.metric;
+    let labels = [
+        ("scope", sample.labels.scope),
+        ("keyspace", sample.labels.keyspace),
+        ("path", sample.labels.path),
+    ];
+    match sample.value {
+        Value::Number(number) => {
+            let (of, suffix) = match metric.kind {
+                Kind::Gauge => (Type::Gauge, ""),
+                _ => (Type::Counter, "_total"),
+            };
+            let mut lines = families.lines((metric, Part::Value), of, || name(metric));
+            lines.add(suffix, &labels, None, shown(metric, number));
+        }
+        Value::Fraction(fraction) => {
+            let mut lines = families.lines((metric, Part::Value), Type::Gauge, || name(metric));
+            lines.add("", &labels, None, fraction);
+        }
+        Value::Distribution(values) => distribution(families, metric, &labels, values),
+    }
+}
+
+fn distribution(
+    families: &mut Families,
+    metric: &Metric,
+    labels: &Pairs<'_>,
+    values: &dyn Distribution,
+) {
+    let is_time = metric.unit == Unit::Nanoseconds;
+    let (mut below, mut bounds) = (0, Vec::new());
+    values.since_start(&mut |bucket, count| {
+        below += count;
+        if !is_time || TIMES.contains(&bucket.below) {
+            bounds.push((bucket, below));
+        }
+    });
+    let count = values.count();
+    if bounds.is_empty() {
+        let mut lines = families.lines((metric, Part::Quantiles), Type::Summary, || name(metric));
+        for quantile in QUANTILES {
+            let value = shown(metric, values.quantile(quantile));
+            lines.add("", labels, Some(("quantile", &quantile)), value);
+        }
+        lines.add("_count", labels, None, count);
+        if let Some(sum) = values.sum() {
+            lines.add("_sum", labels, None, shown(metric, sum));
+        }
+        return;
+    }
+    let mut lines = families.lines((metric, Part::Buckets), Type::Histogram, || name(metric));
+    for (bucket, below) in bounds {
+        // A time is hardly ever a bucket's bound exactly; other values are whole numbers.
+        let bound = if is_time { bucket.below } else { bucket.largest() };
+        lines.add("_bucket", labels, Some(("le", &shown(metric, bound))), below);
+    }
+    lines.add("_bucket", labels, Some(("le", &"+Inf")), count);
+    lines.add("_count", labels, None, count);
+}
+
+fn shown(metric: &Metric, value: u64) -> f64 {
+    match metric.unit {
+        Unit::Nanoseconds => value as f64 / 1e9,
+        Unit::Milliseconds => value as f64 / 1e3,
+        Unit::Count | Unit::Bytes => value as f64,
+    }
+}
+
+/// In snake case, with the unit.
+fn name(metric: &Metric) -> String {
+    let unit = match metric.unit {
+        Unit::Nanoseconds | Unit::Milliseconds => "_seconds",
+        Unit::Bytes if !metric.name.ends_with("Bytes") => "_bytes",
+        Unit::Bytes | Unit::Count => "",
+    };
+    format!("halcyon_{}_{}{unit}", snake(metric.group), snake(metric.name))
+}
+
+/// `SSTablesRead` is `sstables_read`.
+fn snake(name: &str) -> String {
+    let name = name.replace("SSTable", "Sstable");
+    let mut snake = String::with_capacity(name.len() + 8);
+    let mut before = '_';
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit()) {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+        before = letter;
+    }
+    snake
+}

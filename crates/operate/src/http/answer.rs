@@ -1,0 +1,110 @@
+//! What each path is answered with.
+
+use std::io::Write;
+use std::net::IpAddr;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HOST,
+    HeaderName, VARY,
+};
+use hyper::{Method, Request, Response, StatusCode};
+
+use crate::exposition::{Format, render};
+use crate::watched::Watched;
+
+type Answer = Response<Full<Bytes>>;
+
+/// `is_local`: the endpoint listens on the loopback device only.
+pub(super) fn to(request: &Request<Incoming>, watched: &Watched, is_local: bool) -> Answer {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered\n");
+        answer.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static("GET, HEAD"));
+        return answer;
+    }
+    // A page of another host may be shown by a browser on this machine, under a name that leads here.
+    if is_local && !names_loopback(header(request, HOST)) {
+        return text(
+            StatusCode::MISDIRECTED_REQUEST,
+            "the host of a request is localhost or its address, unless metrics_address is another\n",
+        );
+    }
+    match request.uri().path() {
+        "/metrics" => metrics(request, watched),
+        "/health" => text(StatusCode::OK, "the process runs\n"),
+        "/ready" => match watched.not_ready() {
+            None => text(StatusCode::OK, "clients can connect\n"),
+            Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("{why}\n")),
+        },
+        _ => text(StatusCode::NOT_FOUND, "there is /metrics, /health and /ready\n"),
+    }
+}
+
+fn metrics(request: &Request<Incoming>, watched: &Watched) -> Answer {
+    let Some(registry) = watched.registry() else {
+        let why = watched.not_ready().unwrap_or("the node has no metrics yet");
+        return text(StatusCode::SERVICE_UNAVAILABLE, &format!("{why}\n"));
+    };
+    let format = Format::accepted(header(request, ACCEPT));
+    let shown = render(registry, format);
+    let answer = Response::builder()
+        .header(CONTENT_TYPE, format.content_type())
+        .header(CACHE_CONTROL, "no-store")
+        .header(VARY, "accept, accept-encoding");
+    let compressed = header(request, ACCEPT_ENCODING).contains("gzip").then(|| gzip(&shown));
+    let answer = match compressed {
+        Some(Ok(bytes)) => answer.header(CONTENT_ENCODING, "gzip").body(Full::from(bytes)),
+        _ => answer.body(Full::from(shown)),
+    };
+    answer.unwrap_or_else(|_| text(StatusCode::INTERNAL_SERVER_ERROR, "no answer could be made\n"))
+}
+
+fn gzip(text: &str) -> std::io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 8), Compression::fast());
+    encoder.write_all(text.as_bytes())?;
+    encoder.finish()
+}
+
+fn text(status: StatusCode, what: &str) -> Answer {
+    let mut answer = Response::new(Full::from(what.to_owned()));
+    *answer.status_mut() = status;
+    let of_text = hyper::header::HeaderValue::from_static("text/plain; charset=utf-8");
+    answer.headers_mut().insert(CONTENT_TYPE, of_text);
+    answer
+}
+
+fn header(request: &Request<Incoming>, name: HeaderName) -> &str {
+    request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// Whether a `Host` is an address of the loopback device, or its name; with or without a port.
+fn names_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that only this machine's own names are taken for it.
+    #[test]
+    fn hosts() {
+        for host in
+            ["localhost", "LOCALHOST:9103", "127.0.0.1:9103", "127.1.2.3", "[::1]:9103", "[::1]"]
+        {
+            assert!(names_loopback(host), "{host}");
+        }
+        for host in ["", "example.com", "localhost.example.com:9103", "10.0.0.1", "[::2]:80", ":80"]
+        {
+            assert!(!names_loopback(host), "{host}");
+        }
+    }
+}

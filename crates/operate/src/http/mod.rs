@@ -1,0 +1,105 @@
+//! The endpoint: one thread, which answers all requests one after the other.
+
+mod answer;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use futures_channel::oneshot;
+use futures_util::future::select;
+use halcyon_io::{ThreadPriority, spawn_thread};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+use crate::watched::Watched;
+
+/// More connections wait until one ends: a few servers of metrics, and somebody who looks.
+const CONNECTIONS_MAX: usize = 16;
+/// A connection ends after this time, also one whose client does not read its answer; clients connect again.
+const CONNECTION_MAX: Duration = Duration::from_secs(300);
+/// The time in which a client has to send a request, from the answer before on.
+const REQUEST_MAX: Duration = Duration::from_secs(75);
+/// Bytes of a request's head.
+const HEAD_MAX: usize = 16 << 10;
+
+/// An address that is listened on until it is closed.
+pub struct Endpoint {
+    address: SocketAddr,
+    closes: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Endpoint {
+    /// Listens on an address; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on.
+    pub fn open(address: SocketAddr, watched: Arc<Watched>) -> io::Result<Endpoint> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (closes, closed) = oneshot::channel();
+        let body = move || runtime.block_on(serve(listener, watched, closed));
+        let thread = spawn_thread("metrics", ThreadPriority::Batch, body);
+        Ok(Endpoint { address, closes, thread })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends all connections, and waits for the end of the thread.
+    pub fn close(self) {
+        drop(self.closes);
+        // A panic was reported when it happened.
+        let _ = self.thread.join();
+    }
+}
+
+async fn serve(listener: TcpListener, watched: Arc<Watched>, closed: oneshot::Receiver<()>) {
+    let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let accept = async {
+        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        loop {
+            let Ok(place) = places.clone().acquire_owned().await else { return };
+            let Ok((stream, _)) = listener.accept().await else {
+                // Out of descriptors, mostly.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            let watched = watched.clone();
+            tokio::spawn(async move {
+                connection(stream, &watched, is_local).await;
+                drop(place);
+            });
+        }
+    };
+    select(pin!(accept), closed).await;
+}
+
+async fn connection(stream: TcpStream, watched: &Watched, is_local: bool) {
+    let service = service_fn(|request| {
+        let answer = answer::to(&request, watched, is_local);
+        std::future::ready(Ok::<_, Infallible>(answer))
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(REQUEST_MAX)
+        .max_buf_size(HEAD_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    // What a client breaks is its own.
+    let _ = tokio::time::timeout(CONNECTION_MAX, served).await;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! The address at which machines watch the node: open from the start on, so that they see a long replay.
+
+use std::io::ErrorKind::AddrInUse;
+use std::sync::Arc;
+
+use halcyon_io::Disk;
+use halcyon_metrics::Registry;
+use halcyon_operate::{Endpoint, Watched};
+
+use crate::log::Log;
+use crate::metrics::node::OfNode;
+use crate::settings::MetricsAddress;
+
+pub(crate) struct Watch {
+    endpoint: Endpoint,
+    watched: Arc<Watched>,
+}
+
+/// Listens. `None`: the settings say so, or another process has the default port, which does not prevent a start.
+pub(crate) fn open(settings: &MetricsAddress, log: &Log) -> Result<Option<Watch>, String> {
+    let Some(address) = settings.address else { return Ok(None) };
+    let watched = Arc::new(Watched::default());
+    match Endpoint::open(address, watched.clone()) {
+        Ok(endpoint) => {
+            let address = endpoint.address();
+            log.say(format_args!("metrics are on http://{address}/metrics"));
+            Ok(Some(Watch { endpoint, watched }))
+        }
+        Err(e) if e.kind() == AddrInUse && settings.is_default => {
+            log.say(format_args!(
+                "no metrics: another process listens on {address}; choose another with metrics_port, or set metrics_enabled to false"
+            ));
+            Ok(None)
+        }
+        Err(e) => Err(format!(
+            "cannot listen on {address} for metrics: {e}; choose another with metrics_address and metrics_port, or set metrics_enabled to false"
+        )),
+    }
+}
+
+impl Watch {
+    pub(crate) fn show(&self, node: OfNode, disk: &Disk) {
+        let (engine, shared) = (node.engine.clone(), node.shared.clone());
+        let mut registry = Registry::default();
+        registry.register(shared.requests.clone());
+        registry.register(engine);
+        registry.register(shared);
+        registry.register(Arc::new(node));
+        registry.register(Arc::new(disk.clone()));
+        self.watched.show(registry);
+    }
+
+    pub(crate) fn become_ready(&self) {
+        self.watched.become_ready(None);
+    }
+
+    pub(crate) fn drain(&self) {
+        self.watched.become_ready(Some("the node is draining"));
+    }
+
+    /// Ends what reads the node.
+    pub(crate) fn close(self) {
+        self.endpoint.close();
+    }
+}

@@ -25,6 +25,7 @@ def pytest_addoption(parser):
     parser.addoption("--histories", type=int, default=20, help="how many test_histories.py has compacted")
     parser.addoption("--seeds", type=int, help="how many of each differential test, instead of those of a landing")
     parser.addoption("--seed", type=int, help="of random tests, as a failed one printed it")
+    parser.addoption("--testssl", action="store_true", help="let testssl.sh look for weaknesses of TLS: three minutes")
     parser.addoption("--record-durations", action="store_true", help="write durations.json, by which tests are scheduled")
     parser.addoption("--xtask", type=Path, help="the program behind `cargo x`, which starts and stops nodes")
     parser.addoption("--plugin", type=Path, help="the jar that `cargo x plugin` built")

@@ -18,7 +18,7 @@ struct Need {
 }
 
 /// The one list of what `cargo x test` uses from outside.
-const NEEDS: [Need; 4] = [
+const NEEDS: [Need; 6] = [
     Need {
         name: "a JDK 17",
         packages: &["openjdk-17-jdk-headless"],
@@ -30,6 +30,12 @@ const NEEDS: [Need; 4] = [
         name: "Python 3 with venv",
         packages: &["python3", "python3-venv"],
         is_met: || runs("python3", &["-c", "import venv, ensurepip"]),
+    },
+    Need { name: "OpenSSL", packages: &["openssl"], is_met: || runs("openssl", &["version"]) },
+    Need {
+        name: "testssl.sh",
+        packages: &["testssl.sh"],
+        is_met: || runs("testssl", &["--version"]),
     },
 ];
 

@@ -19,7 +19,7 @@ struct Campaign {
     in_a_landing: &'static str,
 }
 
-const CAMPAIGNS: [Campaign; 9] = [
+const CAMPAIGNS: [Campaign; 10] = [
     Campaign {
         arguments: &["e2e", "--seeds=30", "--timeout=0", "-k", "differential or any_order"],
         in_a_landing: "2 to 6 seeds of each",
@@ -27,6 +27,10 @@ const CAMPAIGNS: [Campaign; 9] = [
     Campaign {
         arguments: &["differential", "--minutes", "45"],
         in_a_landing: "the sessions of a few fixed seeds",
+    },
+    Campaign {
+        arguments: &["e2e", "--testssl", "--timeout=0", "-k", "testssl"],
+        in_a_landing: "none of it",
     },
     Campaign { arguments: &["soak", "histories"], in_a_landing: "20 histories" },
     Campaign { arguments: &["sim", "--campaign", "--seeds", "500"], in_a_landing: "20 seeds" },

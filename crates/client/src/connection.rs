@@ -7,7 +7,8 @@ use halcyon_model::request::Value;
 use halcyon_protocol::client::{Answer, Client};
 use halcyon_protocol::{Compression, Consistency, QueryParameters, Values, Version};
 
-use crate::address::resolve;
+use crate::address::{name, resolve};
+use crate::encrypted::Stream;
 use crate::error::{Cause, Error, Result};
 use crate::handshake::{Credentials, Handshake};
 use crate::rows::Rows;
@@ -21,7 +22,7 @@ const PAGE: i32 = 1000;
 pub struct Connection {
     /// Requests that are appended here are sent by [`Connection::send`].
     pub client: Client,
-    socket: Socket,
+    stream: Stream,
     server: String,
     buffer: Vec<u8>,
 }
@@ -34,6 +35,10 @@ impl Connection {
         for address in resolve(host).map_err(|e| unreachable(e.to_string()))? {
             match Connection::connect(address, Version::V4, Compression::None).await {
                 Ok(mut connection) => {
+                    if let Some(encryption) = &credentials.encryption {
+                        let encrypted = connection.stream.encrypt(encryption, name(host)).await;
+                        encrypted.map_err(|cause| cause.at(host))?;
+                    }
                     connection.start(credentials).await?;
                     return Ok(connection);
                 }
@@ -52,7 +57,7 @@ impl Connection {
         let server = address.to_string();
         let socket = Socket::connect(address).await.map_err(|e| Cause::from(e).at(&server))?;
         let client = Client::new(version, compression);
-        Ok(Connection { client, socket, server, buffer: Vec::new() })
+        Ok(Connection { client, stream: Stream::new(socket), server, buffer: Vec::new() })
     }
 
     /// Makes it ready for requests.
@@ -78,8 +83,8 @@ impl Connection {
 
     /// Sends the requests that the client has.
     pub async fn send(&mut self) -> Result<()> {
-        let (outcome, _) = self.socket.write(self.client.take()).await;
-        outcome.map_err(|e| self.failed(e))
+        let bytes = self.client.take();
+        self.stream.write(bytes).await.map_err(|e| self.failed(e))
     }
 
     /// The next answer and its stream.
@@ -91,7 +96,7 @@ impl Connection {
             let mut buffer = std::mem::take(&mut self.buffer);
             buffer.clear();
             buffer.reserve(BUFFER);
-            let (outcome, buffer) = self.socket.read(buffer).await;
+            let (outcome, buffer) = self.stream.read(buffer).await;
             if outcome.map_err(|e| self.failed(e))? == 0 {
                 return Err(self.failed(Cause::Closed));
             }

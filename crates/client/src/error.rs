@@ -21,6 +21,8 @@ pub enum Cause {
     Network(#[from] std::io::Error),
     #[error("the server closed the connection")]
     Closed,
+    #[error("TLS: {0}")]
+    Encryption(#[from] halcyon_tls::Failure),
     #[error("{0}")]
     Malformed(Box<ProtocolError>),
     /// The server asks for credentials, and there are none.

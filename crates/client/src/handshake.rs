@@ -4,11 +4,13 @@ use halcyon_protocol::client::{Answer, Client};
 
 use crate::error::Cause;
 
-/// For servers that require authentication.
+/// For servers that require authentication or encryption.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
     pub username: Option<String>,
     pub password: Option<String>,
+    /// `None`: the connection is not encrypted.
+    pub encryption: Option<halcyon_tls::Client>,
 }
 
 /// A handshake whose last message is in the client.
@@ -31,7 +33,7 @@ impl<'a> Handshake<'a> {
             Answer::Ready if !self.gave_credentials => Ok(true),
             Answer::AuthSuccess if self.gave_credentials => Ok(true),
             Answer::Authenticate(_) if !self.gave_credentials => {
-                let Credentials { username: Some(username), password: Some(password) } =
+                let Credentials { username: Some(username), password: Some(password), .. } =
                     self.credentials
                 else {
                     return Err(Cause::CredentialsMissing);
@@ -65,7 +67,11 @@ mod tests {
     #[test]
     fn handshakes_end() {
         let none = Credentials::default();
-        let some = Credentials { username: Some("u".into()), password: Some("p".into()) };
+        let some = Credentials {
+            username: Some("u".into()),
+            password: Some("p".into()),
+            encryption: None,
+        };
         let asked = || Answer::Authenticate("PasswordAuthenticator".into());
         assert!(matches!(answers(&none, vec![Answer::Ready]), Ok(true)));
         assert!(matches!(answers(&none, vec![asked()]), Err(Cause::CredentialsMissing)));

@@ -16,6 +16,7 @@
 mod address;
 pub mod blocking;
 mod connection;
+mod encrypted;
 mod error;
 mod handshake;
 mod rows;

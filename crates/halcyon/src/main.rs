@@ -11,6 +11,7 @@ mod console;
 mod describe;
 mod doctor;
 mod dump;
+mod encryption;
 mod failure;
 mod nodetool;
 mod plugin;

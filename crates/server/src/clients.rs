@@ -23,6 +23,8 @@ pub(crate) struct Entry {
 pub(crate) struct ClientInfo {
     pub(crate) protocol_version: Option<u8>,
     pub(crate) keyspace: Option<String>,
+    /// Protocol and cipher suite of TLS.
+    pub(crate) encryption: Option<(&'static str, &'static str)>,
     /// The options of STARTUP.
     pub(crate) options: Vec<(String, String)>,
 }

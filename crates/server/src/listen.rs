@@ -2,12 +2,16 @@
 
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_io::{DetachedSocket, Listener, Socket, clock, descriptors, kept, panic_point, spawn};
+use halcyon_scan::Held;
+use halcyon_tls::Policy;
 
+use crate::clients::Entry;
 use crate::connection::serve::serve;
-use crate::connection::{Connection, Transport};
+use crate::connection::{Connection, Tls, Transport};
 use crate::shard::ShardServer;
 
 /// How long a listener waits for descriptors or memory before it looks again.
@@ -22,12 +26,20 @@ enum ListenerKind {
     ShardAware,
 }
 
+/// What connections of TLS take beside others: a session, and a buffer of sealed bytes. Chosen: half as much again as measured.
+const ENCRYPTED: u64 = 64 << 10;
+
 pub(crate) async fn start(server: &Rc<ShardServer>) -> Result<(), String> {
-    let address = server.shared.transport.address;
-    let aware = server.shared.transport.shard_aware_port;
-    let aware = aware.map(|port| (SocketAddr::new(address.ip(), port), ListenerKind::ShardAware));
-    for (address, kind) in [Some((address, ListenerKind::Any)), aware].into_iter().flatten() {
-        let listening = listen(server.clone(), address, kind).await;
+    let transport = &server.shared.transport;
+    let address = transport.address;
+    let at = |port| SocketAddr::new(address.ip(), port);
+    let policy = server.shared.policy();
+    let aware = transport.shard_aware_port.map(|port| (at(port), ListenerKind::ShardAware, policy));
+    let encrypted = server.shared.encryption.as_ref().zip(transport.port_ssl);
+    let encrypted = encrypted.map(|(tls, port)| (at(port), ListenerKind::Any, tls.policy()));
+    let ports = [Some((address, ListenerKind::Any, policy)), aware, encrypted];
+    for (address, kind, policy) in ports.into_iter().flatten() {
+        let listening = listen(server.clone(), address, (kind, policy)).await;
         listening.map_err(|e| format!("cannot listen on {address}: {e}"))?;
     }
     Ok(())
@@ -37,7 +49,7 @@ pub(crate) async fn start(server: &Rc<ShardServer>) -> Result<(), String> {
 async fn listen(
     server: Rc<ShardServer>,
     address: SocketAddr,
-    kind: ListenerKind,
+    kind: (ListenerKind, Policy),
 ) -> std::io::Result<()> {
     let listener = Rc::new(Listener::bind(address).await?);
     server.keep_listener(listener.clone());
@@ -46,7 +58,7 @@ async fn listen(
     Ok(())
 }
 
-async fn accept(server: Rc<ShardServer>, listener: Rc<Listener>, kind: ListenerKind) {
+async fn accept(server: Rc<ShardServer>, listener: Rc<Listener>, kind: (ListenerKind, Policy)) {
     while !server.is_draining() {
         until_there_is_room(&server).await;
         match listener.accept().await {
@@ -82,16 +94,21 @@ async fn until_there_is_room(server: &ShardServer) {
     log.say(format_args!("shard {} accepts connections again", server.index));
 }
 
-fn let_in(server: Rc<ShardServer>, socket: Socket, peer: SocketAddr, kind: ListenerKind) {
+fn let_in(
+    server: Rc<ShardServer>,
+    socket: Socket,
+    peer: SocketAddr,
+    (kind, policy): (ListenerKind, Policy),
+) {
     let wanted = usize::from(peer.port()) % server.shared.shards;
     if kind == ListenerKind::Any || wanted == server.index {
-        return adopt(server, socket, peer);
+        return adopt(server, socket, peer, policy);
     }
     spawn(async move {
         // On an error the client has disconnected.
         if let Ok(detached) = socket.detach() {
             let job = move |shard: Rc<ShardServer>| async move {
-                adopt_detached(shard, detached, peer);
+                adopt_detached(shard, detached, peer, policy);
             };
             let _ = server.shared.mesh.on(wanted, job).await;
         }
@@ -99,13 +116,18 @@ fn let_in(server: Rc<ShardServer>, socket: Socket, peer: SocketAddr, kind: Liste
     .detach();
 }
 
-fn adopt_detached(server: Rc<ShardServer>, socket: DetachedSocket, peer: SocketAddr) {
+fn adopt_detached(
+    server: Rc<ShardServer>,
+    socket: DetachedSocket,
+    peer: SocketAddr,
+    policy: Policy,
+) {
     if let Ok(socket) = socket.attach() {
-        adopt(server, socket, peer);
+        adopt(server, socket, peer, policy);
     }
 }
 
-fn adopt(server: Rc<ShardServer>, socket: Socket, peer: SocketAddr) {
+fn adopt(server: Rc<ShardServer>, socket: Socket, peer: SocketAddr, policy: Policy) {
     if server.is_draining() {
         return socket.shut_down();
     }
@@ -127,7 +149,14 @@ fn adopt(server: Rc<ShardServer>, socket: Socket, peer: SocketAddr) {
     }
     server.shared.log.debug(format_args!("{peer} is connected to shard {}", server.index));
     let entry = server.shared.clients.enter(peer);
-    let transport = Transport::Plain(socket);
+    let (transport, held) = match transport(&server, socket.clone(), (peer, &entry), policy) {
+        Ok(transport) => transport,
+        Err(why) => {
+            server.shared.log.warning(format_args!("{why}"));
+            server.shared.clients.leave(peer);
+            return socket.shut_down();
+        }
+    };
     let connection = Rc::new(Connection::new(transport, peer, admitted, entry));
     let id = server.enter(connection.clone());
     spawn(async move {
@@ -135,6 +164,25 @@ fn adopt(server: Rc<ShardServer>, socket: Socket, peer: SocketAddr) {
         server.shared.clients.leave(peer);
         server.shared.log.debug(format_args!("{peer} has left"));
         server.leave(id);
+        drop(held);
     })
     .detach();
+}
+
+/// The transport of a new connection, and the memory that it takes.
+fn transport(
+    server: &ShardServer,
+    socket: Socket,
+    (peer, entry): (SocketAddr, &Arc<Entry>),
+    policy: Policy,
+) -> Result<(Transport, Option<Held>), String> {
+    let (Some(encryption), Policy::Optional | Policy::Encrypted) =
+        (&server.shared.encryption, policy)
+    else {
+        return Ok((Transport::Plain(socket), None));
+    };
+    let memory = server.shared.admission.memory();
+    let held = Held::small(memory, ENCRYPTED).ok_or_else(|| memory.refusal())?;
+    let tls = Tls::new(socket, peer, (encryption, policy), entry).map_err(|e| e.to_string())?;
+    Ok((Transport::Tls(Box::new(tls)), Some(held)))
 }

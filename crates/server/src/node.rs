@@ -26,10 +26,12 @@ use halcyon_io::{
 use halcyon_query::{ClientRequests, Coordinator};
 use halcyon_schema::LocalNode;
 use halcyon_schema::function::FunctionSettings;
+use halcyon_tls::Policy;
 
 use crate::admission::Admission;
 use crate::cache_rates;
 use crate::connection::AllowAll;
+use crate::encryption::Encryption;
 use crate::endpoint::{self, Watch};
 use crate::listen;
 use crate::log::Log;
@@ -39,7 +41,7 @@ use crate::persisted;
 use crate::prepared::PreparedStatements;
 use crate::running::Shown;
 use crate::saved_caches;
-use crate::settings::{RunningSettings, Settings};
+use crate::settings::{RunningSettings, Settings, Transport};
 use crate::shard::{ShardServer, Shared};
 use crate::virtual_tables;
 use crate::virtual_tables::facts::{Facts, Servers};
@@ -96,6 +98,10 @@ async fn serve_inside(
     let claim = claim(disk.clock(), settings.transport.address).await?;
     let address = claim.address();
     let aware = shard_aware(&settings.transport, address, log).await;
+    let encryption = Encryption::open(&disk, &settings.transport, log).await;
+    let encryption = encryption.map_err(Error::CannotStart)?;
+    let encrypted =
+        encrypted_port(&disk, &settings.transport, address, encryption.as_ref()).await?;
     let progress = log.clone();
     let tell = Arc::new(move |line| progress.say(format_args!("{line}")));
     let virtual_tables =
@@ -113,7 +119,7 @@ async fn serve_inside(
     let left = halcyon_engine::remove_folder(engine.disk(), &functions_folder(&settings)).await;
     left.map_err(|e| Error::CannotStart(e.to_string()))?;
     tell_recovery(&report, log);
-    let (shared, inboxes) = share(&settings, (address, aware.as_ref()), log);
+    let (shared, inboxes) = share(&settings, (address, aware.as_ref()), encryption, log);
     let facts = Arc::new(facts(&settings, &shared, &disk));
     if let Some(watch) = &watch {
         let (engine, caches) = (engine.clone(), facts.cache_rates.clone());
@@ -128,6 +134,9 @@ async fn serve_inside(
     saved_caches::keep(&engine, settings.saved_caches, log);
     let (watched, rates) = (Arc::downgrade(&engine), facts.cache_rates.clone());
     spawn(kept(move || cache_rates::watch_rates(watched.clone(), rates.clone()))).detach();
+    if let Some(encryption) = shared.encryption.clone() {
+        spawn(kept(move || encryption.clone().watch())).detach();
+    }
     tell_ready(&settings, &shared, &disk, began, log);
     watch.iter().for_each(Watch::become_ready);
     ready(address);
@@ -142,7 +151,7 @@ async fn serve_inside(
         // The thread has ended; a panic was reported when it happened.
         let _ = thread.join().await;
     }
-    drop((claim, aware, lock));
+    drop((claim, aware, encrypted, lock));
     log.say(format_args!("drained"));
     Ok(())
 }
@@ -182,16 +191,19 @@ async fn load_prepared(shared: &Shared) -> Result<(), Error> {
 fn share(
     settings: &Settings,
     (address, aware): (SocketAddr, Option<&Claim>),
+    encryption: Option<Arc<Encryption>>,
     log: &Log,
 ) -> (Arc<Shared>, Vec<Inbox<ShardServer>>) {
     let mut transport = settings.transport.clone();
     transport.address = address;
     transport.shard_aware_port = aware.map(|claim| claim.address().port());
+    transport.port_ssl = transport.port_ssl.filter(|port| *port != address.port());
     let shards = settings.engine.shards;
     let (mesh, inboxes) = Mesh::new(shards, INBOX_CAPACITY);
     let shared = Shared {
         shards,
         authenticator: Box::new(AllowAll),
+        encryption,
         admission: Admission::new(&transport),
         prepared: Arc::new(PreparedStatements::new(transport.prepared_statements_cache_size)),
         transport,
@@ -220,6 +232,7 @@ fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
         log: shared.log.clone(),
         clients: shared.clients.clone(),
         prepared: shared.prepared.clone(),
+        encryption: shared.encryption.clone(),
         metrics: shared.metrics.clone(),
         cache_rates: Arc::default(),
         trace_probability: shared.trace_probability.clone(),
@@ -379,11 +392,7 @@ async fn join(
 }
 
 /// The shard-aware port, if it is free. A taken one does not prevent the start, because shard-aware drivers work without it.
-async fn shard_aware(
-    transport: &crate::settings::Transport,
-    address: SocketAddr,
-    log: &Log,
-) -> Option<Claim> {
+async fn shard_aware(transport: &Transport, address: SocketAddr, log: &Log) -> Option<Claim> {
     let address = SocketAddr::new(address.ip(), transport.shard_aware_port?);
     match Claim::take(address).await {
         Ok(claim) => Some(claim),
@@ -393,6 +402,19 @@ async fn shard_aware(
             ));
             None
         }
+    }
+}
+
+/// The port of `native_transport_port_ssl`, if it is another one.
+async fn encrypted_port(
+    disk: &Disk,
+    transport: &Transport,
+    address: SocketAddr,
+    encryption: Option<&Arc<Encryption>>,
+) -> Result<Option<Claim>, Error> {
+    match transport.port_ssl.filter(|port| *port != address.port()).zip(encryption) {
+        Some((port, _)) => claim(disk.clock(), SocketAddr::new(address.ip(), port)).await.map(Some),
+        None => Ok(None),
     }
 }
 
@@ -585,9 +607,13 @@ fn tell_ready(settings: &Settings, shared: &Shared, disk: &Disk, began: Instant,
     ));
     let address = shared.transport.address;
     if !address.ip().is_loopback() {
+        let tls = match shared.encryption.as_ref().map(|encryption| encryption.policy()) {
+            Some(Policy::Encrypted) => "",
+            _ => " and does not require TLS",
+        };
         log.warning(format_args!(
-            "ANYONE WHO REACHES {address} CAN READ AND CHANGE ALL DATA: Halcyon has no authentication and no TLS yet. Let only \
-             trusted machines reach this port (firewall), or listen on a loopback address (rpc_address, --listen)"
+            "ANYONE WHO REACHES {address} CAN READ AND CHANGE ALL DATA: Halcyon has no authentication yet{tls}. Let only trusted \
+             machines reach this port (firewall), or listen on a loopback address (rpc_address, --listen)"
         ));
     }
     log.say(format_args!(

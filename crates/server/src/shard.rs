@@ -10,10 +10,12 @@ use halcyon_io::{Listener, Mesh, Notify, clock, panic_point, spawn};
 use halcyon_model::request::SchemaChange;
 use halcyon_protocol::{Event, EventType, StatusChange};
 use halcyon_query::{ClientRequests, Coordinator, RequestLimits};
+use halcyon_tls::Policy;
 
 use crate::admission::Admission;
 use crate::clients::Clients;
 use crate::connection::{Authenticator, Connection};
+use crate::encryption::Encryption;
 use crate::log::Log;
 use crate::metrics::ClientMetrics;
 use crate::prepared::{LocalStatements, PreparedStatements};
@@ -36,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) shards: usize,
     pub(crate) limits: RequestLimits,
     pub(crate) authenticator: Box<dyn Authenticator>,
+    /// `None`: all ports are plain.
+    pub(crate) encryption: Option<Arc<Encryption>>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) prepared: Arc<PreparedStatements>,
     pub(crate) mesh: Mesh<ShardServer>,
@@ -48,6 +52,16 @@ pub(crate) struct Shared {
     /// The node's, once it has joined.
     pub(crate) tokens: OnceLock<Vec<i64>>,
     pub(crate) trace_probability: Arc<TraceProbability>,
+}
+
+impl Shared {
+    /// Of `native_transport_port`, and of the shard-aware one: plain where encryption has a port of its own.
+    pub(crate) fn policy(&self) -> Policy {
+        match (&self.encryption, self.transport.port_ssl) {
+            (Some(encryption), None) => encryption.policy(),
+            _ => Policy::Unencrypted,
+        }
+    }
 }
 
 pub(crate) struct ShardServer {
@@ -150,7 +164,7 @@ impl ShardServer {
         size_estimates::record(&self.coordinator, tokens, known).await
     }
 
-    /// While memory is short, closes the connections that keep it without a step forward.
+    /// Closes the connections whose handshakes of TLS take too long, and while memory is short those that keep it without a step forward.
     pub(crate) async fn shed(self: Rc<Self>) {
         while !self.draining.get() {
             clock::sleep(SHED_PAUSE).await;
@@ -158,6 +172,10 @@ impl ShardServer {
             let stalled = |connection: &Rc<Connection>| {
                 self.shared.admission.is_wanted() && connection.is_stalled()
             };
+            if self.shared.encryption.is_some() {
+                let late = self.connections().into_iter().filter(|connection| connection.is_late());
+                late.for_each(|connection| connection.close());
+            }
             for connection in self.connections().into_iter().filter(stalled) {
                 self.shared.log.warning(format_args!(
                     "{} is disconnected: memory is short, and it neither reads its answers nor completes its request",

@@ -1,6 +1,7 @@
 //! The contents of SUPPORTED.
 
 use halcyon_protocol::Version;
+use halcyon_tls::Policy;
 
 use crate::shard::Shared;
 
@@ -21,7 +22,13 @@ pub(crate) fn options(shared: &Shared, shard: usize) -> Vec<(String, Vec<String>
         one("SCYLLA_SHARDING_IGNORE_MSB", "0"),
     ];
     if let Some(port) = shared.transport.shard_aware_port {
-        options.push(one("SCYLLA_SHARD_AWARE_PORT", &port.to_string()));
+        let policy = shared.policy();
+        if policy != Policy::Encrypted {
+            options.push(one("SCYLLA_SHARD_AWARE_PORT", &port.to_string()));
+        }
+        if policy != Policy::Unencrypted {
+            options.push(one("SCYLLA_SHARD_AWARE_PORT_SSL", &port.to_string()));
+        }
     }
     options
 }

@@ -8,11 +8,12 @@ use super::metadata::{self, Library};
 use crate::Result;
 
 /// Licences whose terms a program under Apache-2.0 can keep.
-const LICENCES: [&str; 8] = [
+const LICENCES: [&str; 9] = [
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
     "BSD-2-Clause",
     "BSD-3-Clause",
+    "ISC",
     "MIT",
     "Unicode-3.0",
     "Unlicense",
@@ -20,9 +21,18 @@ const LICENCES: [&str; 8] = [
 ];
 
 /// Libraries of which several versions are linked, and why.
-const SEVERAL: [(&str, &str); 2] = [
+const SEVERAL: [(&str, &str); 11] = [
+    ("block-buffer", "of digest's versions"),
+    ("cpufeatures", "of digest's versions"),
+    ("crypto-common", "of digest's versions"),
+    ("digest", "p12-keystore wants the hashes of RustCrypto's next generation"),
     ("foldhash", "hashbrown's versions want different ones"),
+    ("getrandom", "ring and rand want different ones"),
     ("hashbrown", "saphyr and wasmparser want different ones, and older ones than we"),
+    ("num-bigint", "x509-parser wants an older one than we"),
+    ("sha1", "of digest's versions"),
+    ("sha2", "of digest's versions"),
+    ("syn", "derive macros want an older one than those of thiserror"),
 ];
 
 pub(super) fn check() -> Result<Vec<String>> {

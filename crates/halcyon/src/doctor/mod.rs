@@ -11,6 +11,7 @@ use halcyon_io::Disk;
 use halcyon_tools::doctor::{Request, Severity, examine};
 
 use crate::console::Console;
+use crate::encryption::{self, EncryptionArgs};
 use crate::failure::{Failure, Result};
 
 /// Find what makes a node slow (device, chunks, filters, caches, tombstones), its cost and its cure
@@ -37,14 +38,21 @@ pub(crate) struct DoctorArgs {
     username: Option<String>,
     #[arg(long, value_name = "PASSWORD", env = "HALCYON_PASSWORD", hide_env_values = true)]
     password: Option<String>,
+    #[command(flatten)]
+    encryption: EncryptionArgs,
     /// One JSON object: looked_at, not_looked_at, findings, tables
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(args: &DoctorArgs, disk: &Disk, console: Console) -> Result<()> {
-    let credentials =
-        Credentials { username: args.username.clone(), password: args.password.clone() };
+    let credentials = Credentials {
+        username: args.username.clone(),
+        password: args.password.clone(),
+        encryption: encryption::client(disk, &args.encryption)
+            .await
+            .map_err(Failure::unreadable)?,
+    };
     let request = Request {
         data_directory: args.data_dir.clone(),
         live: args.live.clone().map(|host| (host, credentials)),

@@ -7,8 +7,10 @@
 //! argument, whatever it begins with.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::failure::{Failure, Result};
+use crate::encryption::EncryptionArgs;
 
 /// An option: its names, the title of its value if it has one.
 pub(super) struct Choice {
@@ -59,6 +61,23 @@ pub(super) const GLOBAL: &[Choice] = &[
         "passwordFilePath",
         "Path to the file of passwords",
     ),
+    Choice::flag(&["--ssl"], "Encrypt the connection (TLS)"),
+    Choice::value(
+        &["-ts", "--truststore"],
+        "TRUSTSTORE",
+        "Path to the certificates that the node's is trusted by: PEM, JKS or PKCS12",
+    ),
+    Choice::value(&["-tspw", "--truststore-password"], "TRUSTSTORE-PASSWORD", "Its password"),
+    Choice::value(
+        &["-ks", "--keystore"],
+        "KEYSTORE",
+        "Path to the client's own key and certificate: PEM, JKS or PKCS12",
+    ),
+    Choice::value(&["-kspw", "--keystore-password"], "KEYSTORE-PASSWORD", "Its password"),
+    Choice::flag(
+        &["--no-hostname-verification"],
+        "Accept a trusted certificate that does not name the host",
+    ),
     Choice::value(&["-u", "--username"], "username", "User of the database"),
 ];
 
@@ -74,6 +93,7 @@ pub(super) struct Destination {
     pub(super) port: String,
     pub(super) username: Option<String>,
     pub(super) password: Option<String>,
+    pub(super) encryption: EncryptionArgs,
 }
 
 /// Values by the first name of their option.
@@ -200,7 +220,19 @@ pub(super) fn destination(mut given: Given) -> Result<Destination> {
         return Failure::usage(format!("For input string: \"{port}\""));
     }
     let host = given.remove("-h").unwrap_or_else(|| "127.0.0.1".to_owned());
-    Ok(Destination { host, port, username, password })
+    let encryption = EncryptionArgs {
+        ssl: given.remove("--ssl").is_some(),
+        truststore: given.remove("-ts").map(PathBuf::from),
+        truststore_password: given.remove("-tspw"),
+        keystore: given.remove("-ks").map(PathBuf::from),
+        keystore_password: given.remove("-kspw"),
+        no_hostname_verification: given.remove("--no-hostname-verification").is_some(),
+    };
+    let given = encryption.truststore.is_some() || encryption.keystore.is_some();
+    if given && !encryption.ssl {
+        return Failure::usage("--truststore and --keystore need --ssl");
+    }
+    Ok(Destination { host, port, username, password, encryption })
 }
 
 /// Far larger than any real file of passwords.

@@ -10,6 +10,7 @@
 //! A new verb is a function in the file of its family, and an entry in `verbs`. There are no stack traces.
 
 mod arguments;
+mod clients;
 mod compaction;
 mod failure;
 mod help;

@@ -1,16 +1,23 @@
 //! The node that is asked.
 
 use halcyon_client::{Cause, Connection, Credentials, Row, Rows};
+use halcyon_io::{Disk, DiskOptions};
 
 use super::arguments::Destination;
 use super::failure::{Failure, Result};
+use crate::encryption;
 
 pub(super) struct Node(Connection);
 
 impl Node {
     pub(super) async fn connect(to: &Destination) -> Result<Node> {
-        let credentials =
-            Credentials { username: to.username.clone(), password: to.password.clone() };
+        let disk = Disk::real(DiskOptions::default());
+        let encryption = encryption::client(&disk, &to.encryption).await;
+        let credentials = Credentials {
+            username: to.username.clone(),
+            password: to.password.clone(),
+            encryption: encryption.map_err(Failure::Failed)?,
+        };
         let address = match to.host.contains(':') && !to.host.starts_with('[') {
             true => format!("[{}]:{}", to.host, to.port),
             false => format!("{}:{}", to.host, to.port),

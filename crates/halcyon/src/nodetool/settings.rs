@@ -1,4 +1,4 @@
-//! `drain`, `getlogginglevels`, `gettraceprobability`, `settraceprobability`.
+//! `drain`, `reloadssl`, `getlogginglevels`, `gettraceprobability`, `settraceprobability`.
 
 use super::arguments::Call;
 use super::failure::{Failure, Result};
@@ -10,6 +10,10 @@ pub(super) async fn drain(node: &mut Node) -> Result<()> {
         return Ok(());
     }
     node.command("drain", ("", ""), "").await
+}
+
+pub(super) async fn reload_certificates(node: &mut Node) -> Result<()> {
+    node.command("reloadssl", ("", ""), "").await
 }
 
 /// The log has one level: the root's.

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use super::arguments::{Arguments, Call, Choice, Syntax};
 use super::failure::Result;
 use super::node::Node;
-use super::{compaction, settings, snapshots, status, tables, tablestats};
+use super::{clients, compaction, settings, snapshots, status, tables, tablestats};
 
 pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
@@ -53,6 +53,23 @@ pub(super) const VERBS: &[Verb] = &[
             arguments: some("[<keyspaces>...] ", "Remove snapshots from the given keyspaces"),
         },
         run: |call, node, out| Box::pin(snapshots::clear(call, node, out)),
+    },
+    Verb {
+        syntax: Syntax {
+            name: "clientstats",
+            about: "Print information about connected clients",
+            options: &[
+                Choice::flag(&["--all"], "Lists all connections"),
+                Choice::flag(
+                    &["--by-protocol"],
+                    "Lists most recent client connections by protocol version",
+                ),
+                Choice::flag(&["--clear-history"], "Clear the history of connected clients"),
+                Choice::flag(&["--client-options"], "Lists all connections and the client options"),
+            ],
+            arguments: None,
+        },
+        run: |call, node, out| Box::pin(clients::stats(call, node, out)),
     },
     Verb {
         syntax: Syntax {
@@ -235,6 +252,15 @@ pub(super) const VERBS: &[Verb] = &[
     },
     Verb {
         syntax: Syntax {
+            name: "reloadssl",
+            about: "Signals Cassandra to reload SSL certificates",
+            options: &[],
+            arguments: None,
+        },
+        run: |_, node, _| Box::pin(settings::reload_certificates(node)),
+    },
+    Verb {
+        syntax: Syntax {
             name: "setcompactionthroughput",
             about: "Set the MiB/s throughput cap for compaction in the system, or 0 to disable throttling",
             options: &[],
@@ -359,7 +385,6 @@ pub(super) const OF_CASSANDRA_ONLY: &[&str] = &[
     "checktokenmetadata",
     "cidrfilteringstats",
     "cleanup",
-    "clientstats",
     "compactionhistory",
     "datapaths",
     "decommission",
@@ -431,7 +456,6 @@ pub(super) const OF_CASSANDRA_ONLY: &[&str] = &[
     "reloadcidrgroupscache",
     "reloadlocalschema",
     "reloadseeds",
-    "reloadssl",
     "reloadtriggers",
     "relocatesstables",
     "removenode",

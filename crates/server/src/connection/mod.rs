@@ -16,6 +16,7 @@ mod receive;
 mod room;
 mod send;
 pub(crate) mod serve;
+mod tls;
 mod transport;
 
 use std::cell::{Cell, RefCell};
@@ -38,6 +39,7 @@ use crate::client_state::ClientState;
 use crate::clients::Entry;
 
 pub(crate) use handshake::{AllowAll, Authenticator};
+pub(crate) use tls::Tls;
 pub(crate) use transport::Transport;
 
 /// Bytes of unsent answers from which nothing more is read from the client.
@@ -153,6 +155,11 @@ impl Connection {
             || self.incomplete.get() && self.in_flight.get() == 0 && !self.waiting.get();
         let is_stalled = waits_for_client && self.admitted.keeps_much() && self.idle() > STALLED;
         is_stalled && !self.closed.get()
+    }
+
+    /// Whether its handshake of TLS takes too long.
+    pub(crate) fn is_late(&self) -> bool {
+        !self.closed.get() && self.transport.is_late()
     }
 
     /// Counts the latency of a read that has been answered. It ends when the writer takes the answer, after what else the shard does in

@@ -218,6 +218,7 @@ fn start_up(
     let transport = &shard.shared.transport;
     match check_startup(envelope.version, &startup, transport.allow_older_protocols) {
         Ok(compression) => {
+            tell_identity(shard, connection);
             connection.throw_on_overload.set(startup.get("THROW_ON_OVERLOAD") == Some("1"));
             connection.entry.info().options = startup.options;
             connection.start(decoder, envelope.version, compression);
@@ -226,6 +227,16 @@ fn start_up(
         }
         Err(message) => refuse(message),
     }
+}
+
+/// Logs the certificate that a client has shown, for debugging.
+fn tell_identity(shard: &ShardServer, connection: &Connection) {
+    let certificates = connection.transport.certificates();
+    let Some(subject) = certificates.first().and_then(|leaf| halcyon_tls::identity::subject(leaf))
+    else {
+        return;
+    };
+    shard.shared.log.debug(format_args!("{} shows the certificate of {subject}", connection.peer));
 }
 
 /// Answers an AUTH_RESPONSE of a client that logs in.

@@ -20,5 +20,8 @@ pub(crate) async fn serve(shard: Rc<ShardServer>, connection: Rc<Connection>) {
     connection.ended.set(true);
     connection.to_send.notify_one();
     writing.await;
+    if !connection.broken.get() && !connection.closed.get() {
+        connection.transport.end().await;
+    }
     connection.close();
 }

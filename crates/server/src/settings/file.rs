@@ -41,7 +41,10 @@ const REDACTED: &str = "<REDACTED>";
 /// Whether a member's value must not be shown, as Cassandra's `@Redacted` has it for encryption options, and for whatever is named
 /// a password in the parameters of a class.
 fn is_secret(name: &str) -> bool {
-    name.ends_with("password") || name == "keystore" || name == "truststore"
+    name.ends_with("password")
+        || name == "keystore"
+        || name == "truststore"
+        || name == "private_key"
 }
 
 /// As Cassandra's `settings` table prints it, and as errors show it: without secrets.

@@ -5,6 +5,7 @@
 //! 3. What a starred key says becomes a field here or an option of the engine; the others are listed once at start, unless they
 //!    protect the user (`protection.rs`).
 
+mod encryption;
 mod error;
 mod file;
 mod keys;
@@ -56,6 +57,10 @@ pub struct Transport {
     pub address: SocketAddr,
     /// `native_transport_shard_aware_port`; `None`: none.
     pub shard_aware_port: Option<u16>,
+    /// `native_transport_port_ssl`; `None`: `native_transport_port` is the only one.
+    pub port_ssl: Option<u16>,
+    /// `client_encryption_options`
+    pub encryption: halcyon_tls::Options,
     pub start_native_transport: bool,
     pub max_frame_size: usize,
     pub max_message_size: usize,
@@ -320,6 +325,8 @@ impl Values {
         Ok(Transport {
             address: SocketAddr::new(resolve("rpc_address", host)?, port),
             shard_aware_port: self.port("native_transport_shard_aware_port")?.filter(|p| *p != 0),
+            port_ssl: self.port("native_transport_port_ssl")?,
+            encryption: self.client_encryption()?,
             start_native_transport: self.boolean("start_native_transport")?,
             max_frame_size,
             // Cassandra's default: what one client may have under way.

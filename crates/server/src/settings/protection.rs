@@ -1,6 +1,6 @@
 //! Settings that protect: obeyed or refused, never ignored.
 //!
-//! A user who sets `cdc_enabled`, a guardrail, another place for system tables or TLS relies on it. Cassandra's other settings may mean
+//! A user who sets `cdc_enabled`, a guardrail, or another place for system tables relies on it. Cassandra's other settings may mean
 //! nothing here; for these Halcyon does not start, and names them. This holds for thresholds that only warn, too, except for
 //! `partition_size_warn_threshold` and `partition_tombstones_warn_threshold`, which the stock files of 4.0 and 4.1 set. At values that
 //! protect nothing (the defaults, those of a stock cassandra.yaml) they are fine.
@@ -23,14 +23,6 @@ impl Values {
         for (name, class) in CLASSES {
             if self.class(name).is_some_and(|found| found != class) {
                 errors.add(self.wrong(name, &format!("{class} (others are not supported yet)")));
-            }
-        }
-        // `optional` offers TLS beside plaintext.
-        for member in ["enabled", "optional"] {
-            if self.node("client_encryption_options").is_some_and(|node| is_on(node, member)) {
-                errors.add(Error::Refused(format!(
-                    "client_encryption_options: TLS is not supported yet; set {member} to false"
-                )));
             }
         }
         let relied_on = |key: &&Key| {

@@ -135,13 +135,11 @@ fn protection_is_obeyed_or_refused() {
         ("corrupted_tombstone_strategy: exception\n", "corrupted_tombstone_strategy"),
         ("max_mutation_size: 1MiB\n", "max_mutation_size"),
         ("startup_checks:\n  check_data_resurrection:\n    enabled: true\n", "startup_checks"),
-        ("native_transport_port_ssl: 9142\n", "native_transport_port_ssl"),
         ("audit_logging_options:\n  enabled: true\n", "audit_logging_options"),
         (
             "transparent_data_encryption_options.enabled: true\n",
             "transparent_data_encryption_options",
         ),
-        ("client_encryption_options:\n  optional: true\n", "client_encryption_options"),
         ("role_manager: org.example.Roles\n", "role_manager"),
         ("network_authorizer: CassandraNetworkAuthorizer\n", "network_authorizer"),
     ];
@@ -155,11 +153,63 @@ fn protection_is_obeyed_or_refused() {
     assert!(load(harmless).is_ok());
 }
 
+/// Proves that client_encryption_options are read by Cassandra's names, and that unknown members and wrong values are named.
+#[test]
+fn encryption_is_read() {
+    use halcyon_tls::{ClientAuth, Factory, Secret};
+    let of = |members: &str| {
+        load(&format!("client_encryption_options: {{{members}}}\n")).map(|s| s.transport.encryption)
+    };
+    let defaults = of("").unwrap();
+    assert_eq!((defaults.enabled, defaults.optional), (false, None));
+    assert_eq!(
+        (defaults.keystore.as_str(), defaults.store_type.as_str()),
+        ("conf/.keystore", "JKS")
+    );
+    let read = of(
+        "enabled: true, optional: false, require_client_auth: optional, cipher_suites: [A, B], accepted_protocols: 'C, D'",
+    );
+    let read = read.unwrap();
+    assert_eq!((read.enabled, read.optional), (true, Some(false)));
+    assert_eq!(read.require_client_auth, ClientAuth::Optional);
+    let list = |names: [&str; 2]| Some(names.map(str::to_owned).to_vec());
+    assert_eq!((read.cipher_suites, read.accepted_protocols), (list(["A", "B"]), list(["C", "D"])));
+    for parameters in ["{private_key: K}", "[{private_key: K}]"] {
+        let class = "org.apache.cassandra.security.PEMBasedSslContextFactory";
+        let read =
+            of(&format!("ssl_context_factory: {{class_name: {class}, parameters: {parameters}}}"));
+        let expected = Factory::Pem {
+            private_key: Some(Secret("K".to_owned())),
+            private_key_password: None,
+            trusted_certificates: None,
+        };
+        assert_eq!(read.unwrap().factory, expected);
+    }
+    for (members, part) in [
+        ("keystor: x", "client_encryption_options.keystor"),
+        ("enabled: perhaps", "`perhaps` of client_encryption_options.enabled"),
+        ("require_client_auth: 1", "true, false or optional"),
+        (
+            "keystore_password: [hush]",
+            "`<REDACTED>` of client_encryption_options.keystore_password",
+        ),
+        ("ssl_context_factory: a.b.Own", "PEMBasedSslContextFactory"),
+        (
+            "ssl_context_factory: {class_name: PEMBasedSslContextFactory, parameters: {key: x}}",
+            "parameters.key",
+        ),
+    ] {
+        let message = of(members).unwrap_err().to_string();
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(load("native_transport_port_ssl: 9142\n").unwrap().transport.port_ssl, Some(9142));
+}
+
 /// Proves that neither `system_views.settings` nor an error shows a secret.
 #[test]
 fn secrets_are_redacted() {
-    let options =
-        "{enabled: false, keystore: /k, keystore_password: hush1, truststore_password: hush2}";
+    let options = "{enabled: false, keystore: /k, keystore_password: hush1, truststore_password: hush2, \
+                   ssl_context_factory: {class_name: PEMBasedSslContextFactory, parameters: {private_key: hush5}}}";
     let provider =
         "[{class_name: P, parameters: [{key_password: hush3, keystore_password: hush4}]}]";
     let text = format!(

@@ -10,6 +10,7 @@ use halcyon_query::Result;
 
 use crate::cache_rates::CacheRates;
 use crate::clients::Clients;
+use crate::encryption::Encryption;
 use crate::log::Log;
 use crate::metrics::ClientMetrics;
 use crate::prepared::PreparedStatements;
@@ -21,6 +22,8 @@ pub(crate) struct Facts {
     pub(crate) log: Log,
     pub(crate) clients: Arc<Clients>,
     pub(crate) prepared: Arc<PreparedStatements>,
+    /// `None`: no port has TLS.
+    pub(crate) encryption: Option<Arc<Encryption>>,
     /// By shard.
     pub(crate) metrics: Arc<[ClientMetrics]>,
     pub(crate) cache_rates: Arc<CacheRates>,

@@ -40,7 +40,7 @@ struct Command<'a> {
 
 type Run = for<'a> fn(Command<'a>) -> Applied<'a>;
 
-const VERBS: [(&str, Run); 10] = [
+const VERBS: [(&str, Run); 11] = [
     ("clearsnapshot", |command| Box::pin(clear_snapshot(command))),
     ("disableautocompaction", |command| Box::pin(set_automatic_compaction(command, false))),
     ("drain", |command| Box::pin(drain(command))),
@@ -49,6 +49,7 @@ const VERBS: [(&str, Run); 10] = [
     ("rebuild_index", |command| Box::pin(rebuild_index(command))),
     ("refresh", |command| Box::pin(refresh(command))),
     ("refreshsizeestimates", |command| Box::pin(refresh_size_estimates(command))),
+    ("reloadssl", |command| Box::pin(reload_certificates(command))),
     ("settraceprobability", |command| Box::pin(set_trace_probability(command))),
     ("snapshot", |command| Box::pin(snapshot(command))),
 ];
@@ -109,6 +110,15 @@ async fn rebuild_index(command: Command<'_>) -> Result<()> {
         command.node.engine.indexes().rebuild(table, command.argument).await?;
     }
     Ok(())
+}
+
+/// A node without TLS has nothing to reload, as in Cassandra.
+async fn reload_certificates(command: Command<'_>) -> Result<()> {
+    let Some(encryption) = &command.node.facts.encryption else { return Ok(()) };
+    encryption.reload(true).await.map_err(|why| {
+        let text = "Failed to reload SSL certificates. Please check the SSL certificates";
+        Error::Invalid(format!("{text}: {why}"))
+    })
 }
 
 /// The argument is the name, and options behind it: `NAME/skip-flush/ttl=1d`. A name has no slash.

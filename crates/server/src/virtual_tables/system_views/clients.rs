@@ -34,7 +34,9 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "keyspace_name",
         "protocol_version",
         "request_count",
+        "ssl_cipher_suite",
         "ssl_enabled",
+        "ssl_protocol",
         "username",
     ]);
     for (address, requests, told) in node.facts.clients.all() {
@@ -53,7 +55,9 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
             told.keyspace.as_deref().into(),
             told.protocol_version.map(i32::from).into(),
             requests.into(),
-            false.into(),
+            told.encryption.map(|(_, cipher_suite)| cipher_suite).into(),
+            told.encryption.is_some().into(),
+            told.encryption.map(|(protocol, _)| protocol).into(),
             "anonymous".into(),
         ]);
     }

@@ -17,4 +17,5 @@ pub mod rows;
 pub mod schema;
 pub mod settings;
 pub mod text;
+pub mod tls;
 pub mod words;

@@ -90,5 +90,5 @@ fn key(bytes: &[u8], options: &ClientOptions) -> Result<store::KeyEntry, String>
 pub(crate) fn server_name(host: &str) -> Result<ServerName<'static>, rustls::Error> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     ServerName::try_from(bare.to_owned())
-        .map_err(|_| rustls::Error::General(format!("`{host}` is no name of a host")))
+        .map_err(|_| rustls::Error::General(format!("`{host}` is not the name of a host")))
 }

@@ -16,14 +16,14 @@ pub fn spiffe(certificate: &[u8]) -> Result<String, &'static str> {
     uris.into_iter().find(|uri| uri.starts_with(SPIFFE)).map(str::to_owned).ok_or(NONE)
 }
 
-/// The last CN of the subject, which is the most specific one; `None`: it has none, or one that is no text.
+/// The last CN of the subject, which is the most specific one; `None`: it has none, or one that is not a text.
 pub fn common_name(certificate: &[u8]) -> Option<String> {
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
     let last = certificate.subject().iter_common_name().last()?;
     last.as_str().ok().map(str::to_owned)
 }
 
-/// The subject, for logs; `None`: the bytes are no certificate.
+/// The subject, for logs; `None`: the bytes are not a certificate.
 pub fn subject(certificate: &[u8]) -> Option<String> {
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
     Some(certificate.subject().to_string())

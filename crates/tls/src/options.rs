@@ -21,7 +21,7 @@ impl fmt::Debug for Secret {
 pub enum ClientAuth {
     #[default]
     NotRequired,
-    /// A client without a certificate is let in, one with a certificate that is not trusted is not.
+    /// A client may show no certificate; one that it shows must be trusted.
     Optional,
     Required,
 }

@@ -4,7 +4,7 @@
 pub const SNIFFED: usize = 5;
 
 /// Whether the first [`SNIFFED`] bytes are the header of a TLS record: its type, version 3.x and a length. A frame of CQL begins with its
-/// version, which is at most 6. SSLv2's header is none: no server of TLS 1.2 answers it.
+/// version, which is at most 6. SSLv2's header does not count: a server of TLS 1.2 does not answer it.
 pub fn is_tls(header: [u8; SNIFFED]) -> bool {
     let [kind, major, _, length @ ..] = header;
     (20..=24).contains(&kind) && major == 3 && u16::from_be_bytes(length) > 0
@@ -14,7 +14,7 @@ pub fn is_tls(header: [u8; SNIFFED]) -> bool {
 mod tests {
     use super::*;
 
-    /// Proves that the first bytes of each protocol version are told from a ClientHello.
+    /// Proves that the first bytes of each protocol version differ from those of a ClientHello.
     #[test]
     fn frames_are_told_from_records() {
         assert!(is_tls([0x16, 3, 1, 2, 0]));

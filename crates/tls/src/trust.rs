@@ -53,7 +53,7 @@ struct Clients {
     paths: Arc<dyn ClientCertVerifier>,
 }
 
-/// Verifies clients. An error says why the certificates are no use.
+/// Verifies clients. An error says why the certificates are unusable.
 pub(crate) fn of_clients(
     trusted: Vec<CertificateDer<'static>>,
     optional: bool,

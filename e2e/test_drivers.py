@@ -9,6 +9,11 @@ import pytest
 from cassandra.query import BatchStatement, SimpleStatement
 
 from patience import PATIENCE_SECONDS
+from stores import PASSWORD
+from test_tls import material, of_stores, serving
+
+# A fixture.
+assert material
 
 DRIVERS = Path(__file__).resolve().parent / "drivers"
 BUILD_SECONDS = 600
@@ -85,6 +90,32 @@ def test_gocql(served, go_program, version, compression):
 def test_java_driver(served, java_classes, version, compression):
     command = ["java", "-cp", java_classes, "Main", "127.0.0.1", str(served.port), version, compression]
     assert "ok trace can be read" in run(command)
+
+
+@built("go")
+def test_gocql_over_tls(request, tmp_path, material, go_program):
+    """Proves that gocql, with a certificate of its own, verifies the node by chain and host, and does over TLS what it does without."""
+    with serving(request, tmp_path, of_stores(material, require_client_auth="true")) as server:
+        client = material.clients["trusted"]
+        said = run([go_program, "localhost", str(server.port), "4", "none", material.ca, client])
+        assert "ok not applied" in said
+        assert "shows the certificate of CN=client" in server.said()
+
+
+@built("java")
+def test_java_driver_over_tls(request, tmp_path, material, java_classes):
+    """Proves that the Java driver, with stores of keytool, verifies the node by chain and host, and does over TLS what it does without."""
+    engine = {
+        "class": "DefaultSslEngineFactory",
+        "truststore-path": material.trust_jks,
+        "truststore-password": PASSWORD,
+        "keystore-path": material.jks,
+        "keystore-password": PASSWORD,
+    }
+    properties = [f"-Ddatastax-java-driver.advanced.ssl-engine-factory.{name}={value}" for name, value in engine.items()]
+    with serving(request, tmp_path, of_stores(material, require_client_auth="true")) as server:
+        command = ["java", *properties, "-cp", java_classes, "Main", "127.0.0.1", str(server.port), "V5", "lz4"]
+        assert "ok trace can be read" in run(command)
 
 
 @built("rust")

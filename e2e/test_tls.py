@@ -1,4 +1,4 @@
-"""TLS of CQL clients: stores, who is let in, protocols, ports, reloads, and clients that stall or break off."""
+"""TLS of CQL clients: stores, client certificates, protocols, ports, reloads, and clients that stall or break off."""
 
 import contextlib
 import json
@@ -184,7 +184,7 @@ def test_each_kind_of_store_serves_drivers(request, tmp_path, material, kind):
 
 
 def let_in(port, material):
-    """Which of the clients are let in."""
+    """The clients that are served."""
     return [name for name, client in material.clients.items() if is_served(port, context(material.ca, client))]
 
 
@@ -310,7 +310,7 @@ def test_encryption_can_have_a_port_of_its_own(request, tmp_path, material):
 
 
 def test_certificates_are_reloaded(request, tmp_path, material):
-    """Proves that reloadssl gives new connections the new certificate, that open ones stay, and that files that are no use change
+    """Proves that reloadssl gives new connections the new certificate, that open ones stay, and that unusable files change
     nothing and are named."""
     store = tmp_path / "keystore"
     shutil.copy(material.jks, store)

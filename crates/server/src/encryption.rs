@@ -2,7 +2,7 @@
 //!
 //! 1. Stores are read through the disk's handle, and opened on a thread for computations, because a password takes many rounds.
 //! 2. Every ten minutes, and at `nodetool reloadssl`, changed files are read again (`SSLFactory`). New connections get what they say;
-//!    open ones keep what they have. Files that are no use change nothing, and are logged.
+//!    open ones keep what they have. Unusable files change nothing, and are logged.
 //! 3. A port has a policy: encrypted, both, or neither (`NativeTransportService`).
 
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use halcyon_io::clock::{self, Instant, now, unix_seconds};
 use halcyon_io::{Disk, Mutex, Pool, compute, core_count};
-use halcyon_tls::{Built, Options, Policy, STORE_MAX, Server, Stores};
+use halcyon_tls::{Built, ClientAuth, Options, Policy, STORE_MAX, Server, Stores};
 
 use crate::log::Log;
 use crate::settings::Transport;
@@ -101,6 +101,10 @@ impl Encryption {
 
     pub(crate) fn policy(&self) -> Policy {
         self.policy
+    }
+
+    pub(crate) fn requires_certificates(&self) -> bool {
+        self.options.require_client_auth == ClientAuth::Required
     }
 
     pub(crate) fn handshakes(&self) -> Pool {

@@ -606,19 +606,18 @@ fn tell_ready(settings: &Settings, shared: &Shared, disk: &Disk, began: Instant,
         engine.commitlog.directory.display()
     ));
     let address = shared.transport.address;
-    if !address.ip().is_loopback() {
-        let tls = match shared.encryption.as_ref().map(|encryption| encryption.policy()) {
-            Some(Policy::Encrypted) => "",
-            _ => " and does not require TLS",
-        };
+    let is_encrypted = shared.policy() == Policy::Encrypted;
+    if !address.ip().is_loopback() && !shared.requires_certificates() {
+        let tls = if is_encrypted { "" } else { " and does not require TLS" };
         log.warning(format_args!(
             "ANYONE WHO REACHES {address} CAN READ AND CHANGE ALL DATA: Halcyon has no authentication yet{tls}. Let only trusted \
              machines reach this port (firewall), or listen on a loopback address (rpc_address, --listen)"
         ));
     }
     log.say(format_args!(
-        "ready after {} ms; connect with: cqlsh {} {}",
+        "ready after {} ms; connect with: cqlsh {}{} {}",
         (now() - began).as_millis(),
+        if is_encrypted { "--ssl " } else { "" },
         address.ip(),
         address.port()
     ));

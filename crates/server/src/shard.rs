@@ -62,6 +62,12 @@ impl Shared {
             _ => Policy::Unencrypted,
         }
     }
+
+    /// Whether only clients with a trusted certificate are served, on every port.
+    pub(crate) fn requires_certificates(&self) -> bool {
+        let required = self.encryption.as_ref().is_some_and(|e| e.requires_certificates());
+        required && self.policy() == Policy::Encrypted
+    }
 }
 
 pub(crate) struct ShardServer {

@@ -1,5 +1,6 @@
 // What an application does with gocql: discovers the schema, prepares, writes, pages, batches, sets conditions.
-// Arguments: host, port, protocol version, compression (none or snappy). Prints one line a step.
+// Arguments: host, port, protocol version, compression (none or snappy); for TLS also the files of the authority's certificate and of the
+// client's certificate and key. Prints one line a step.
 package main
 
 import (
@@ -39,6 +40,9 @@ func main() {
 	cluster.Consistency = gocql.One
 	if os.Args[4] == "snappy" {
 		cluster.Compressor = gocql.SnappyCompressor{}
+	}
+	if len(os.Args) > 5 {
+		cluster.SslOpts = &gocql.SslOptions{CaPath: os.Args[5], CertPath: os.Args[6], KeyPath: os.Args[6], EnableHostVerification: true}
 	}
 	session, err := cluster.CreateSession()
 	check(err)

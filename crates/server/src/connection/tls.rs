@@ -1,7 +1,7 @@
 //! TLS between a socket and the frames of the protocol.
 //!
 //! ```text
-//!                 ┌ 5 bytes that are no record ─► Plain
+//!                 ┌ 5 bytes, not of a record ───► Plain
 //!  Undecided ─────┤                                         (only where the port takes both)
 //!                 └ a record ─► Shaking ─► Open ─► close_notify: reads end
 //!                                  │  an error: alert, reads end

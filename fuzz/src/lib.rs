@@ -10,6 +10,7 @@
 pub mod commitlog;
 pub mod compactions;
 pub mod components;
+pub mod full_query_log;
 pub mod mutation;
 pub mod node;
 pub mod protocol;

@@ -14,6 +14,7 @@
 //! Only this crate names the runtime, `libc`, the file system and the system clock.
 #![deny(clippy::expect_used)]
 
+pub mod append;
 mod background;
 mod block;
 mod buffer;

@@ -13,6 +13,7 @@ mod doctor;
 mod dump;
 mod encryption;
 mod failure;
+mod fql;
 mod nodetool;
 mod plugin;
 mod schema_args;
@@ -61,6 +62,9 @@ enum Verb {
     Sstable(SSTableVerb),
     Compact(Box<compact::CompactArgs>),
     Doctor(doctor::DoctorArgs),
+    /// Print and replay full query logs
+    #[command(subcommand)]
+    Fql(fql::FqlVerb),
     #[command(subcommand)]
     Plugin(plugin::PluginVerb),
     /// Operate a running node with the commands of Cassandra's nodetool; `halcyon nodetool help` lists them
@@ -113,6 +117,7 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
     let options = match verb {
         Verb::Serve(args) => return serve::run(args, console),
         Verb::Compact(args) => args.disk_options(),
+        Verb::Fql(verb) => return fql::run(verb, console),
         Verb::Sstable(_) | Verb::Doctor(_) | Verb::Plugin(_) | Verb::Nodetool { .. } => {
             DiskOptions::default()
         }
@@ -127,7 +132,7 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
     console.detail(format_args!("I/O engine: {}", disk.backend().backend));
     match verb {
         // Handled above: one opens its own disk, the other needs none.
-        Verb::Serve(_) | Verb::Nodetool { .. } => Ok(()),
+        Verb::Serve(_) | Verb::Fql(_) | Verb::Nodetool { .. } => Ok(()),
         Verb::Compact(args) => compact::run(args, &disk, console),
         Verb::Doctor(args) => block_on(doctor::run(args, &disk, console)),
         Verb::Plugin(verb) => block_on(plugin::run(verb, &disk, console)),

@@ -6,6 +6,7 @@
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
 mod access;
+mod audit;
 mod basis;
 mod consistency;
 mod coordinator;
@@ -27,9 +28,11 @@ mod virtual_tables;
 pub mod weight;
 
 pub use access::admit;
+pub use audit::{AuditCategory, AuditContext, AuditType, refused_text};
 pub use coordinator::Coordinator;
 pub use error::{Error, Failure, Result};
 pub use execute::{BatchEntry, batch, execute, prepare, prepare_in_time};
+pub use halcyon_syntax::password;
 pub use limits::RequestLimits;
 pub use metrics::ClientRequests;
 pub use outcome::{Outcome, QueryOptions, Rows};

@@ -61,6 +61,11 @@ impl PreparedStatement {
         }
     }
 
+    /// Whether it writes rows, and so has a timestamp.
+    pub fn writes(&self) -> bool {
+        matches!(self.plan, Plan::Modification(_) | Plan::Batch(_))
+    }
+
     /// Whether it returns the rows of named partitions: only such reads count for the latency target.
     pub fn reads_partitions(&self) -> bool {
         match &self.plan {

@@ -125,7 +125,7 @@ impl Log {
 
 /// Names and texts of clients are in lines: what moves a terminal's cursor, or shows text in another order than it stands, is escaped. The
 /// ends of lines stay: other lines of a text are indented.
-fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let is_hidden = |c: char| {
         matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
             || (c.is_control() && c != '\n')

@@ -39,6 +39,7 @@ use crate::metrics::ClientMetrics;
 use crate::metrics::node::OfNode;
 use crate::persisted;
 use crate::prepared::PreparedStatements;
+use crate::request_log::RequestLogs;
 use crate::running::Shown;
 use crate::saved_caches;
 use crate::settings::{RunningSettings, Settings, Transport};
@@ -119,7 +120,7 @@ async fn serve_inside(
     let left = halcyon_engine::remove_folder(engine.disk(), &functions_folder(&settings)).await;
     left.map_err(|e| Error::CannotStart(e.to_string()))?;
     tell_recovery(&report, log);
-    let (shared, inboxes) = share(&settings, (address, aware.as_ref()), encryption, log);
+    let (shared, inboxes) = share(&settings, (address, aware.as_ref()), encryption, log)?;
     let facts = Arc::new(facts(&settings, &shared, &disk));
     if let Some(watch) = &watch {
         let (engine, caches) = (engine.clone(), facts.cache_rates.clone());
@@ -144,7 +145,9 @@ async fn serve_inside(
     watch.iter().for_each(Watch::drain);
     log.say(format_args!("draining: no new connections, requests under way are answered"));
     saved_caches::save_all(&engine, settings.saved_caches, log).await;
-    drain(&engine, &shared, log).await?;
+    let drained = drain(&engine, &shared, log).await;
+    shared.request_logs.stop().await;
+    drained?;
     watch.into_iter().for_each(Watch::close);
     drop((shared, facts, engine));
     for thread in threads {
@@ -193,7 +196,10 @@ fn share(
     (address, aware): (SocketAddr, Option<&Claim>),
     encryption: Option<Arc<Encryption>>,
     log: &Log,
-) -> (Arc<Shared>, Vec<Inbox<ShardServer>>) {
+) -> Result<(Arc<Shared>, Vec<Inbox<ShardServer>>), Error> {
+    let host = format!("/{}:{}", address.ip(), settings.storage_port);
+    let request_logs = RequestLogs::start(settings.request_logs.clone(), host, log);
+    let request_logs = Arc::new(request_logs.map_err(Error::CannotStart)?);
     let mut transport = settings.transport.clone();
     transport.address = address;
     transport.shard_aware_port = aware.map(|claim| claim.address().port());
@@ -215,8 +221,9 @@ fn share(
         limits: settings.limits,
         tokens: OnceLock::new(),
         trace_probability: Arc::default(),
+        request_logs,
     };
-    (Arc::new(shared), inboxes)
+    Ok((Arc::new(shared), inboxes))
 }
 
 fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
@@ -236,6 +243,7 @@ fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
         metrics: shared.metrics.clone(),
         cache_rates: Arc::default(),
         trace_probability: shared.trace_probability.clone(),
+        request_logs: shared.request_logs.clone(),
         settings: RunningSettings::of(settings.listed.clone()),
         data_dir: settings.data_dir.clone(),
         began: now(),

@@ -11,10 +11,9 @@ use std::time::Duration;
 use halcyon_io::{clock, spawn};
 use halcyon_model::Cursor;
 use halcyon_model::request::Value;
-use halcyon_query::{Error, Outcome, Result, prepare_in_time};
+use halcyon_query::{Error, Outcome, Result, password, prepare_in_time};
 
 use crate::internal;
-use crate::password::without_password;
 use crate::prepared::{Entry, Put, StatementId};
 use crate::shard::ShardServer;
 
@@ -36,7 +35,7 @@ pub(crate) fn keep(shard: &Rc<ShardServer>, id: StatementId, entry: Entry) -> Pu
 /// Writes a new statement.
 pub(crate) async fn write(shard: &ShardServer, id: &StatementId, entry: &Entry) {
     let statement = &entry.statement;
-    if without_password(&statement.text) != statement.text {
+    if password::hidden(&statement.text) != statement.text {
         // The table is readable by every client: such a statement is prepared again after a restart.
         return;
     }

@@ -10,7 +10,7 @@ use halcyon_io::clock::{Instant, now};
 use halcyon_model::hex;
 use halcyon_protocol::{BatchQuery, Envelope, Request};
 
-use crate::password::without_password;
+use halcyon_query::password;
 
 /// Letters of a task that are shown.
 const SHOWN_MAX: usize = 10_000;
@@ -91,7 +91,7 @@ fn described(envelope: &Envelope) -> String {
     match body.request {
         Request::Query { text, parameters } => format!(
             "QUERY {} [pageSize = {}] at consistency {}",
-            without_password(text),
+            password::hidden(text),
             parameters.page_size.unwrap_or(-1),
             parameters.consistency
         ),
@@ -101,12 +101,12 @@ fn described(envelope: &Envelope) -> String {
             parameters.values.len(),
             parameters.consistency
         ),
-        Request::Prepare { text, .. } => format!("PREPARE {}", without_password(text)),
+        Request::Prepare { text, .. } => format!("PREPARE {}", password::hidden(text)),
         Request::Batch { entries, parameters, .. } => {
             let mut out = "BATCH of [".to_owned();
             for (index, (query, values)) in entries.iter().enumerate() {
                 let query = match query {
-                    BatchQuery::Text(text) => without_password(text),
+                    BatchQuery::Text(text) => password::hidden(text),
                     BatchQuery::Prepared(id) => hex::encode(id).into(),
                 };
                 let comma = if index == 0 { "" } else { ", " };

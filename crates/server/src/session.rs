@@ -23,6 +23,7 @@ use crate::admission::Permit;
 use crate::client_state::ClientState;
 use crate::connection::Connection;
 use crate::prepared::{Entry, StatementId};
+use crate::request_log::Watched;
 use crate::shard::ShardServer;
 use crate::trace::Trace;
 use crate::{answer, persisted, supported};
@@ -138,15 +139,24 @@ async fn prepare_asked(
     connection: &Connection,
     to: ReplyTo,
     (text, keyspace): (&str, Option<&str>),
-    trace: Option<Trace>,
+    (trace, watched): (Option<Trace>, Option<Box<Watched>>),
     mut notes: Notes,
 ) {
+    let request = Request::Prepare { text, keyspace };
     let (outcome, keyspace) = match asking(shard, connection, keyspace) {
         Ok(client) => (prepare(shard, text, &client).await, client.keyspace.clone()),
         Err(error) => (Err(error), None),
     };
     if let Some(trace) = trace {
         trace.write(shard, &outcome).await;
+    }
+    if let Some(mut watched) = watched {
+        if let Ok(found) = &outcome {
+            watched.prepared(&found.entry.statement);
+        }
+        let of = (&request, to.version, connection.peer);
+        let error = outcome.as_ref().err();
+        shard.shared.request_logs.executed(&shard.coordinator, of, &watched, error).await;
     }
     match outcome {
         Ok(found) => {
@@ -216,12 +226,13 @@ pub(crate) async fn execute(
     let trace = (tracing || shard.shared.trace_probability.chooses()).then(begin);
     // Only a request for a trace gets its id.
     let tracing_id = trace.as_ref().filter(|_| tracing).map(|trace| trace.id);
+    let watched = shard.shared.request_logs.watch(|| connection.state());
     if let Request::Prepare { text, keyspace } = request {
         let notes = Notes { warnings, tracing_id, ..Notes::default() };
-        return Box::pin(prepare_asked(shard, connection, to, (text, keyspace), trace, notes))
-            .await;
+        let (asked, seen) = ((text, keyspace), (trace, watched));
+        return Box::pin(prepare_asked(shard, connection, to, asked, seen, notes)).await;
     }
-    let mut asked = Asked::default();
+    let mut asked = Asked { watched, ..Asked::default() };
     let outcome =
         run(shard, connection, envelope.version, &request, (&mut asked, &mut permit)).await;
     let mut notes = Notes { warnings: asked.warnings, tracing_id, ..Notes::default() };
@@ -231,6 +242,12 @@ pub(crate) async fn execute(
     }
     if let Some(trace) = trace {
         Box::pin(trace.write(shard, &outcome)).await;
+    }
+    if let Some(watched) = asked.watched.take() {
+        let of = (&request, to.version, connection.peer);
+        let error = outcome.as_ref().err();
+        let logs = &shard.shared.request_logs;
+        Box::pin(logs.executed(&shard.coordinator, of, &watched, error)).await;
     }
     match outcome {
         Ok(outcome) => tell(shard, connection, to, outcome, asked.metadata, notes).await,
@@ -273,12 +290,23 @@ fn keep_values(permit: &mut Permit, variables: &Variables, values: &[Value<'_>])
     }
 }
 
-/// What of a request decides the form of its response.
+/// What of a request decides the form of its response, and what logs have of it.
 #[derive(Default)]
 struct Asked {
     warnings: Vec<String>,
     metadata: Metadata,
     reads_partitions: bool,
+    watched: Option<Box<Watched>>,
+}
+
+impl Asked {
+    /// Notes the statement for the logs; the timestamp that they have chosen for it.
+    #[inline]
+    fn watch(&mut self, shard: &ShardServer, statement: &Arc<PreparedStatement>) -> Option<i64> {
+        let watched = self.watched.as_mut()?;
+        watched.prepared(statement);
+        watched.timestamp(&shard.coordinator)
+    }
 }
 
 /// Whether the client needs the columns.
@@ -314,8 +342,9 @@ async fn run(
             if parameters.skip_metadata {
                 asked.metadata = Metadata::Skip;
             }
+            let chosen = asked.watch(shard, &statement);
             let values = values(parameters, &statement.variables);
-            let options = options(parameters, &values, &client, version);
+            let options = options(parameters, &values, &client, (version, chosen));
             if options.values.len() != statement.variables.specs.len() {
                 return Err(QueryError::Invalid("Invalid amount of bind variables".to_owned()));
             }
@@ -334,15 +363,17 @@ async fn run(
             asked.warnings.clone_from(&statement.warnings);
             asked.reads_partitions = statement.reads_partitions();
             asked.metadata = metadata(&entry, *result_metadata_id, parameters, version);
+            let chosen = asked.watch(shard, statement);
             let values = values(parameters, &statement.variables);
             keep_values(permit, &statement.variables, &values)?;
             let client = client_in(connection, statement.keyspace.as_deref());
-            let options = options(parameters, &values, &client, version);
+            let options = options(parameters, &values, &client, (version, chosen));
             query::execute(&shard.coordinator, statement, &options, &client.principal).await
         }
         Request::Batch { kind, entries, parameters } => {
             let client = asking(shard, connection, parameters.keyspace)?;
-            Box::pin(batch(shard, &client, (*kind, entries), parameters, version, permit)).await
+            let state = (asked, permit);
+            Box::pin(batch(shard, &client, (*kind, entries), parameters, version, state)).await
         }
         _ => Err(QueryError::Protocol("Unsupported message".to_owned())),
     }
@@ -402,9 +433,10 @@ async fn batch(
     (kind, queries): (BatchKind, &[(BatchQuery<'_>, Vec<Value<'_>>)]),
     parameters: &QueryParameters<'_>,
     version: Version,
-    permit: &mut Permit,
+    (asked, permit): (&mut Asked, &mut Permit),
 ) -> Result<Outcome> {
     let mut entries = Vec::with_capacity(queries.len());
+    let mut chosen = None;
     for (query, values) in queries {
         let statement: Arc<PreparedStatement> = match query {
             BatchQuery::Text(text) => Arc::new(prepared(shard, text, client).await?),
@@ -418,9 +450,10 @@ async fn batch(
             )));
         }
         keep_values(permit, &statement.variables, values)?;
+        chosen = asked.watch(shard, &statement);
         entries.push(BatchEntry { statement, values });
     }
-    let options = options(parameters, &[], client, version);
+    let options = options(parameters, &[], client, (version, chosen));
     query::batch(&shard.coordinator, kind, &entries, &options, &client.principal).await
 }
 
@@ -433,7 +466,7 @@ fn options<'a>(
     parameters: &QueryParameters<'a>,
     values: &'a [Value<'a>],
     client: &'a ClientState,
-    version: Version,
+    (version, chosen): (Version, Option<i64>),
 ) -> QueryOptions<'a> {
     QueryOptions {
         consistency: parameters.consistency,
@@ -442,7 +475,7 @@ fn options<'a>(
         page_size: parameters.page_size.filter(|size| *size > 0),
         paging_state: parameters.paging_state,
         keyspace: client.keyspace.as_deref(),
-        timestamp: parameters.timestamp,
+        timestamp: parameters.timestamp.or(chosen),
         now_in_seconds: parameters.now_in_seconds,
         protocol_version: version.number(),
     }

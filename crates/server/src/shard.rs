@@ -19,6 +19,7 @@ use crate::encryption::Encryption;
 use crate::log::Log;
 use crate::metrics::ClientMetrics;
 use crate::prepared::{LocalStatements, PreparedStatements};
+use crate::request_log::RequestLogs;
 use crate::running::Running;
 use crate::settings::Transport;
 use crate::size_estimates::{self, Known};
@@ -52,6 +53,7 @@ pub(crate) struct Shared {
     /// The node's, once it has joined.
     pub(crate) tokens: OnceLock<Vec<i64>>,
     pub(crate) trace_probability: Arc<TraceProbability>,
+    pub(crate) request_logs: Arc<RequestLogs>,
 }
 
 impl Shared {

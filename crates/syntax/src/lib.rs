@@ -16,6 +16,7 @@ pub mod ast;
 mod error;
 pub mod lexer;
 mod parser;
+pub mod password;
 
 pub use error::{Error, Result};
 pub use parser::{parse_relations, parse_statement, parse_statements, parse_term};

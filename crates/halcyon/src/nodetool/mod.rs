@@ -15,6 +15,7 @@ mod compaction;
 mod failure;
 mod help;
 mod node;
+mod request_logs;
 mod settings;
 mod snapshots;
 mod status;

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use super::arguments::{Arguments, Call, Choice, Syntax};
 use super::failure::Result;
 use super::node::Node;
-use super::{clients, compaction, settings, snapshots, status, tables, tablestats};
+use super::{clients, compaction, request_logs, settings, snapshots, status, tables, tablestats};
 
 pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
@@ -118,12 +118,30 @@ pub(super) const VERBS: &[Verb] = &[
     },
     Verb {
         syntax: Syntax {
+            name: "disableauditlog",
+            about: "Disable the audit log",
+            options: &[],
+            arguments: None,
+        },
+        run: |_, node, _| Box::pin(request_logs::plain("disableauditlog", node)),
+    },
+    Verb {
+        syntax: Syntax {
             name: "disableautocompaction",
             about: "Disable autocompaction for the given keyspace and table",
             options: &[],
             arguments: TABLES,
         },
         run: |call, node, _| Box::pin(compaction::set_automatic(call, node, false)),
+    },
+    Verb {
+        syntax: Syntax {
+            name: "disablefullquerylog",
+            about: "Disable the full query log",
+            options: &[],
+            arguments: None,
+        },
+        run: |_, node, _| Box::pin(request_logs::plain("disablefullquerylog", node)),
     },
     Verb {
         syntax: Syntax {
@@ -136,6 +154,15 @@ pub(super) const VERBS: &[Verb] = &[
     },
     Verb {
         syntax: Syntax {
+            name: "enableauditlog",
+            about: "Enable the audit log",
+            options: request_logs::AUDIT_OPTIONS,
+            arguments: None,
+        },
+        run: |call, node, _| Box::pin(request_logs::enable_audit(call, node)),
+    },
+    Verb {
+        syntax: Syntax {
             name: "enableautocompaction",
             about: "Enable autocompaction for the given keyspace and table",
             options: &[],
@@ -145,12 +172,30 @@ pub(super) const VERBS: &[Verb] = &[
     },
     Verb {
         syntax: Syntax {
+            name: "enablefullquerylog",
+            about: "Enable full query logging, defaults for the options are configured in cassandra.yaml",
+            options: request_logs::FULL_QUERY_LOG_OPTIONS,
+            arguments: None,
+        },
+        run: |call, node, _| Box::pin(request_logs::enable_full(call, node)),
+    },
+    Verb {
+        syntax: Syntax {
             name: "flush",
             about: "Flush one or more tables",
             options: &[],
             arguments: TABLES,
         },
         run: |call, node, _| Box::pin(tables::flush(call, node)),
+    },
+    Verb {
+        syntax: Syntax {
+            name: "getauditlog",
+            about: "Print configuration of audit log if enabled, otherwise the configuration reflected in cassandra.yaml",
+            options: &[],
+            arguments: None,
+        },
+        run: |_, node, out| Box::pin(request_logs::get_audit(node, out)),
     },
     Verb {
         syntax: Syntax {
@@ -172,6 +217,15 @@ pub(super) const VERBS: &[Verb] = &[
             arguments: None,
         },
         run: |_, node, out| Box::pin(compaction::compactors(node, out)),
+    },
+    Verb {
+        syntax: Syntax {
+            name: "getfullquerylog",
+            about: "Print configuration of fql if enabled, otherwise the configuration reflected in cassandra.yaml",
+            options: &[],
+            arguments: None,
+        },
+        run: |_, node, out| Box::pin(request_logs::get_full(node, out)),
     },
     Verb {
         syntax: Syntax {
@@ -258,6 +312,15 @@ pub(super) const VERBS: &[Verb] = &[
             arguments: None,
         },
         run: |_, node, _| Box::pin(settings::reload_certificates(node)),
+    },
+    Verb {
+        syntax: Syntax {
+            name: "resetfullquerylog",
+            about: "Stop the full query log and clean files in the configured full query log directory from cassandra.yaml as well as JMX",
+            options: &[],
+            arguments: None,
+        },
+        run: |_, node, _| Box::pin(request_logs::plain("resetfullquerylog", node)),
     },
     Verb {
         syntax: Syntax {
@@ -390,19 +453,15 @@ pub(super) const OF_CASSANDRA_ONLY: &[&str] = &[
     "decommission",
     "describecluster",
     "describering",
-    "disableauditlog",
     "disablebackup",
     "disablebinary",
-    "disablefullquerylog",
     "disablegossip",
     "disablehandoff",
     "disablehintsfordc",
     "disableoldprotocolversions",
     "dropcidrgroup",
-    "enableauditlog",
     "enablebackup",
     "enablebinary",
-    "enablefullquerylog",
     "enablegossip",
     "enablehandoff",
     "enablehintsfordc",
@@ -411,7 +470,6 @@ pub(super) const OF_CASSANDRA_ONLY: &[&str] = &[
     "forcecompact",
     "garbagecollect",
     "gcstats",
-    "getauditlog",
     "getauthcacheconfig",
     "getautorepairconfig",
     "getbatchlogreplaythrottle",
@@ -422,7 +480,6 @@ pub(super) const OF_CASSANDRA_ONLY: &[&str] = &[
     "getconcurrentviewbuilders",
     "getdefaultrf",
     "getendpoints",
-    "getfullquerylog",
     "getguardrailsconfig",
     "getinterdcstreamthroughput",
     "getmaxhintwindow",
@@ -462,7 +519,6 @@ pub(super) const OF_CASSANDRA_ONLY: &[&str] = &[
     "repair",
     "repair_admin",
     "replaybatchlog",
-    "resetfullquerylog",
     "resetlocalschema",
     "resumehandoff",
     "ring",

@@ -195,7 +195,7 @@ async fn take_in(
         }
         Opcode::Startup => start_up(shard, connection, (decoder, handshake), &envelope),
         Opcode::AuthResponse if !handshake.is_ready() => {
-            Box::pin(log_in(connection, handshake, &envelope)).await;
+            Box::pin(log_in(shard, connection, handshake, &envelope)).await;
         }
         _ => session::answer_at_once(shard, connection, &envelope),
     }
@@ -240,16 +240,30 @@ fn tell_identity(shard: &ShardServer, connection: &Connection) {
 }
 
 /// Answers an AUTH_RESPONSE of a client that logs in.
-async fn log_in(connection: &Connection, handshake: &mut Handshake, envelope: &Envelope) {
+async fn log_in(
+    shard: &ShardServer,
+    connection: &Connection,
+    handshake: &mut Handshake,
+    envelope: &Envelope,
+) {
     let to = envelope.reply_to();
     let token = match Request::decode(envelope).map(|body| body.request) {
         Ok(Request::AuthResponse(token)) => token,
         Ok(_) => return,
         Err(error) => return connection.answer_error(to, error.error),
     };
+    let logs = &shard.shared.request_logs;
     match handshake.proceed(token).await {
-        Ok(reply) => answer(connection, to, reply),
-        Err(why) => connection.answer_error(to, Error::new(ErrorKind::BadCredentials, why)),
+        Ok(reply) => {
+            if let Reply::Success(principal) = &reply {
+                logs.login(connection.peer, Ok(principal)).await;
+            }
+            answer(connection, to, reply);
+        }
+        Err(why) => {
+            logs.login(connection.peer, Err(&why)).await;
+            connection.answer_error(to, Error::new(ErrorKind::BadCredentials, why));
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! 3. What a starred key says becomes a field here or an option of the engine; the others are listed once at start, unless they
 //!    protect the user (`protection.rs`).
 
+mod audit;
 mod encryption;
 mod error;
 mod file;
@@ -27,6 +28,7 @@ use error::Errors;
 pub use error::{Error, Result};
 use halcyon_model::units;
 
+use crate::request_log::options::RequestLogOptions;
 use file::Node;
 use keys::{Key, Support};
 pub(crate) use running::RunningSettings;
@@ -121,6 +123,7 @@ pub struct Settings {
     pub disk: DiskOptions,
     pub engine: halcyon_engine::Options,
     pub saved_caches: SavedCaches,
+    pub(crate) request_logs: RequestLogOptions,
     /// Directories to be made, beside the engine's.
     pub hints_directory: PathBuf,
     /// All settings as `system_views.settings` shows them.
@@ -152,12 +155,16 @@ impl Settings {
         let limits = errors.take(values.limits());
         let buffers = errors.take(values.bytes("io_buffer_budget"));
         let saved_caches = errors.take(values.saved_caches());
+        let request_logs = errors.take(values.request_logs(&data_dir));
         let shards = errors.take(values.shards(overrides, machine));
         let engine = values.engine(&data_dir, shards.unwrap_or(1), machine);
         let engine = errors.take(engine);
         errors.check()?;
         let all =
             (num_tokens, storage_port, transport, metrics, limits, buffers, saved_caches, engine);
+        let Some(request_logs) = request_logs else {
+            return Err(Error::Refused("audit_logging_options cannot be read".to_owned()));
+        };
         let (
             Some(num_tokens),
             Some(storage_port),
@@ -191,6 +198,7 @@ impl Settings {
             hints_directory: values.directory("hints_directory", &data_dir, "hints"),
             engine,
             saved_caches,
+            request_logs,
             listed: values.listed(),
             meaningless: values.meaningless(),
             data_dir,

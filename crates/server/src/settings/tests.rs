@@ -527,3 +527,41 @@ fn bounds_are_those_of_the_message() {
     assert_eq!((engine.compaction_space.kept, engine.compacts_after_start), (1 << 30, false));
     assert_eq!(engine.compaction_space.share, 0.95);
 }
+
+/// Proves that options of both logs are read whole under Cassandra's names, and that each wrong one is named with what is allowed.
+#[test]
+fn request_logs_are_read_whole() {
+    let text = "audit_logging_options:\n  enabled: yes\n  logger:\n    - class_name: org.apache.cassandra.audit.FileAuditLogger\n      parameters:\n        -\n  \
+                audit_logs_dir: /a\n  included_users: x,y\n  excluded_categories: QUERY\n  roll_cycle: daily\n  block: off\n  max_queue_weight: 77\n  \
+                max_log_size: 88\n  archive_command: /bin/x %path\n  max_archive_retries: 3\n  allow_nodetool_archive_command: false\n\
+                full_query_logging_options:\n  log_dir: /f\n";
+    let logs = load(text).unwrap().request_logs;
+    let audit = &logs.audit;
+    assert!(audit.enabled && !audit.log.block);
+    assert_eq!((audit.log.max_queue_weight, audit.log.max_log_size), (77, 88));
+    assert_eq!((audit.logger.name(), audit.log.roll_cycle.name()), ("FileAuditLogger", "DAILY"));
+    assert_eq!(audit.log.archive_command, "/bin/x %path");
+    assert_eq!(audit.lists.excluded_keyspaces, "system,system_schema,system_virtual_schema");
+    assert_eq!(logs.full_query_log.directory, PathBuf::from("/f"));
+    assert_eq!(logs.full_query_log.max_log_size, 16 << 30);
+    let defaults = load("").unwrap().request_logs.audit;
+    assert!(!defaults.enabled && defaults.logger.name() == "BinAuditLogger");
+    let cases = [
+        ("enabled: maybe", "true or false"),
+        ("enabled: true", "the default, writes Chronicle queues"),
+        ("included_categories: query", "category query not found in"),
+        ("roll_cycle: FAST_HOURLY", "MINUTELY, HOURLY, DAILY"),
+        ("max_queue_weight: 0", "1 to 2147483647"),
+        ("max_log_size: -1", "1 to 9223372036854775807"),
+        ("allow_nodetool_archive_command: true", "archive_command in the file"),
+        ("nope: 1", "audit_logging_options.nope"),
+        ("logger: {class_name: Nope}", "FileAuditLogger"),
+        ("logger: {class_name: FileAuditLogger, parameters: [{a: b}]}", "no parameters"),
+        ("block: [1]", "a scalar"),
+    ];
+    for (member, said) in cases {
+        let text = format!("audit_logging_options:\n  {member}\n");
+        let message = load(&text).unwrap_err().to_string();
+        assert!(message.contains("audit_logging_options") && message.contains(said), "{message}");
+    }
+}

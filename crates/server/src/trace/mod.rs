@@ -9,10 +9,10 @@ use halcyon_io::clock::{Instant, now, unix_micros};
 use halcyon_model::request::{Consistency, Value};
 use halcyon_model::uuid;
 use halcyon_protocol::{BatchQuery, QueryParameters, Request};
-use halcyon_query::Result;
+use halcyon_query::{Error, Result, password};
 
 use crate::internal;
-use crate::password::without_password;
+use crate::request_log::{OBSCURED, mentions_password};
 use crate::shard::ShardServer;
 
 pub(crate) struct Trace {
@@ -23,6 +23,8 @@ pub(crate) struct Trace {
     request: &'static str,
     parameters: Vec<(&'static str, String)>,
     events: Vec<(Instant, String)>,
+    /// Its error may quote a password.
+    mentions_password: bool,
 }
 
 impl Trace {
@@ -41,18 +43,19 @@ impl Trace {
             request: "",
             parameters: Vec::new(),
             events: Vec::new(),
+            mentions_password: mentions_password(request),
         };
         match request {
             Request::Query { text, parameters } => {
                 trace.request = "Execute CQL3 query";
-                let text = without_password(text);
+                let text = password::hidden(text);
                 trace.events.push((began, format!("Parsing {text}")));
                 trace.parameters.push(("query", text.into_owned()));
                 trace.describe(parameters);
             }
             Request::Prepare { text, .. } => {
                 trace.request = "Preparing CQL3 query";
-                let text = without_password(text);
+                let text = password::hidden(text);
                 trace.events.push((began, format!("Parsing {text}")));
                 trace.parameters.push(("query", text.into_owned()));
             }
@@ -63,7 +66,7 @@ impl Trace {
             Request::Batch { entries, parameters, .. } => {
                 trace.request = "Execute batch of CQL3 queries";
                 if let Some((BatchQuery::Text(text), _)) = entries.first() {
-                    trace.parameters.push(("query", without_password(text).into_owned()));
+                    trace.parameters.push(("query", password::hidden(text).into_owned()));
                 }
                 trace.describe(parameters);
             }
@@ -85,8 +88,11 @@ impl Trace {
     pub(crate) async fn write<T>(mut self, shard: &Rc<ShardServer>, outcome: &Result<T>) {
         let done = now();
         if let Err(error) = outcome {
-            let error = error.to_string();
-            self.events.push((done, format!("Request failed: {}", without_password(&error))));
+            let shown = match error {
+                Error::Syntax(_) if self.mentions_password => OBSCURED.to_owned(),
+                error => password::hidden(&error.to_string()).into_owned(),
+            };
+            self.events.push((done, format!("Request failed: {shown}")));
         }
         self.events.push((done, format!("Executed on shard {}", shard.index)));
         let ttl = shard.shared.transport.trace_ttl.as_secs();

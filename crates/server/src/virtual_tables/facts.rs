@@ -14,6 +14,7 @@ use crate::encryption::Encryption;
 use crate::log::Log;
 use crate::metrics::ClientMetrics;
 use crate::prepared::PreparedStatements;
+use crate::request_log::RequestLogs;
 use crate::running::Shown;
 use crate::settings::RunningSettings;
 use crate::trace::probability::TraceProbability;
@@ -28,6 +29,7 @@ pub(crate) struct Facts {
     pub(crate) metrics: Arc<[ClientMetrics]>,
     pub(crate) cache_rates: Arc<CacheRates>,
     pub(crate) trace_probability: Arc<TraceProbability>,
+    pub(crate) request_logs: Arc<RequestLogs>,
     /// The values of `system_views.settings`.
     pub(crate) settings: RunningSettings,
     pub(crate) data_dir: PathBuf,

@@ -13,7 +13,7 @@ mod schema;
 
 use halcyon_model::access::{Permission, Resource};
 use halcyon_schema::catalog::{Catalog, Table};
-use halcyon_syntax::ast::StatementKind;
+use halcyon_syntax::ast::{GrantedOn, StatementKind};
 
 use super::restrictions::Restrictions;
 
@@ -82,6 +82,15 @@ pub fn of_statement(
         StatementKind::Auth(statement) => roles::of(statement, catalog, keyspace),
         kind => schema::of(kind, catalog, keyspace),
     }
+}
+
+/// The resource that a statement names; `None`: it lacks its keyspace, or names types that are not there.
+pub fn resource_of(
+    granted: &GrantedOn,
+    catalog: &Catalog,
+    keyspace: Option<&str>,
+) -> Option<Resource> {
+    roles::resolved(granted, catalog, keyspace)
 }
 
 #[cfg(test)]

@@ -46,7 +46,11 @@ pub(super) fn of(
 }
 
 /// The resource that a text names; `None`: it lacks its keyspace, or names types that are not there.
-fn resolved(granted: &GrantedOn, catalog: &Catalog, keyspace: Option<&str>) -> Option<Resource> {
+pub(super) fn resolved(
+    granted: &GrantedOn,
+    catalog: &Catalog,
+    keyspace: Option<&str>,
+) -> Option<Resource> {
     match granted {
         GrantedOn::Resource(resource) => Some(resource.clone()),
         GrantedOn::Table(name) => {

@@ -40,16 +40,21 @@ struct Command<'a> {
 
 type Run = for<'a> fn(Command<'a>) -> Applied<'a>;
 
-const VERBS: [(&str, Run); 11] = [
+const VERBS: [(&str, Run); 16] = [
     ("clearsnapshot", |command| Box::pin(clear_snapshot(command))),
+    ("disableauditlog", |command| Box::pin(disable_audit_log(command))),
     ("disableautocompaction", |command| Box::pin(set_automatic_compaction(command, false))),
+    ("disablefullquerylog", |command| Box::pin(disable_full_query_log(command))),
     ("drain", |command| Box::pin(drain(command))),
+    ("enableauditlog", |command| Box::pin(enable_audit_log(command))),
     ("enableautocompaction", |command| Box::pin(set_automatic_compaction(command, true))),
+    ("enablefullquerylog", |command| Box::pin(enable_full_query_log(command))),
     ("flush", |command| Box::pin(flush(command))),
     ("rebuild_index", |command| Box::pin(rebuild_index(command))),
     ("refresh", |command| Box::pin(refresh(command))),
     ("refreshsizeestimates", |command| Box::pin(refresh_size_estimates(command))),
     ("reloadssl", |command| Box::pin(reload_certificates(command))),
+    ("resetfullquerylog", |command| Box::pin(reset_full_query_log(command))),
     ("settraceprobability", |command| Box::pin(set_trace_probability(command))),
     ("snapshot", |command| Box::pin(snapshot(command))),
 ];
@@ -209,6 +214,28 @@ async fn set_trace_probability(command: Command<'_>) -> Result<()> {
         }
         _ => Err(Error::Invalid("Trace probability must be between 0 and 1".to_owned())),
     }
+}
+
+/// The argument has a line for each option: `name=value`.
+async fn enable_audit_log(command: Command<'_>) -> Result<()> {
+    command.node.facts.request_logs.enable_audit(command.argument).await
+}
+
+async fn disable_audit_log(command: Command<'_>) -> Result<()> {
+    command.node.facts.request_logs.disable_audit().await
+}
+
+/// The argument has a line for each option: `name=value`.
+async fn enable_full_query_log(command: Command<'_>) -> Result<()> {
+    command.node.facts.request_logs.enable_full(command.argument).await
+}
+
+async fn disable_full_query_log(command: Command<'_>) -> Result<()> {
+    command.node.facts.request_logs.disable_full().await
+}
+
+async fn reset_full_query_log(command: Command<'_>) -> Result<()> {
+    command.node.facts.request_logs.reset_full().await
 }
 
 async fn drain(command: Command<'_>) -> Result<()> {

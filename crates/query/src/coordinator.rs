@@ -9,6 +9,7 @@ use halcyon_model::uuid;
 use halcyon_scan::RequestMemory;
 use halcyon_schema::catalog::Catalog;
 
+use crate::denylist::LocalDenylist;
 use crate::turns::Reads;
 use crate::views::Views;
 use crate::{ClientRequests, Error, RequestLimits, Result, VirtualTables};
@@ -26,6 +27,7 @@ pub struct Coordinator {
     scans: Reads,
     uuids: uuid::Generator,
     views: Views,
+    denylist: Option<LocalDenylist>,
 }
 
 impl Coordinator {
@@ -52,7 +54,19 @@ impl Coordinator {
             scans,
             uuids,
             views: Views::default(),
+            denylist: None,
         }
+    }
+
+    /// The same, with partitions that are denied.
+    #[must_use]
+    pub fn denying(self, denylist: Option<LocalDenylist>) -> Coordinator {
+        Coordinator { denylist, ..self }
+    }
+
+    /// `None`: no partition is denied.
+    pub fn denylist(&self) -> Option<&LocalDenylist> {
+        self.denylist.as_ref()
     }
 
     pub(crate) fn views(&self) -> &Views {

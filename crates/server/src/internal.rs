@@ -13,9 +13,20 @@ pub(crate) async fn execute(
     text: &str,
     values: &[Value<'_>],
 ) -> Result<Outcome> {
+    execute_at(coordinator, Consistency::One, text, values).await
+}
+
+/// As [`execute`], with a consistency level.
+pub(crate) async fn execute_at(
+    coordinator: &Coordinator,
+    consistency: Consistency,
+    text: &str,
+    values: &[Value<'_>],
+) -> Result<Outcome> {
     let statement = Arc::new(query::prepare(coordinator, text, None)?);
+    let options = QueryOptions { consistency, ..options(values) };
     // Boxed to keep the callers' futures small.
-    query::execute(coordinator, &statement, &options(values), &Principal::System).await
+    query::execute(coordinator, &statement, &options, &Principal::System).await
 }
 
 /// The same with each of these rows of values, all at once, so that they share groups of the commit log: one after the other, each

@@ -18,6 +18,7 @@ mod cache_rates;
 mod client_state;
 mod clients;
 mod connection;
+mod denylist;
 mod encryption;
 mod endpoint;
 mod internal;

@@ -23,7 +23,7 @@ use halcyon_io::{
     Claim, Clock, Disk, Gone, Inbox, Mesh, Thread, ThreadPriority, block_on, kept, pin_to_core,
     spawn,
 };
-use halcyon_query::{ClientRequests, Coordinator};
+use halcyon_query::{ClientRequests, Coordinator, Denylist, LocalDenylist};
 use halcyon_schema::LocalNode;
 use halcyon_schema::function::FunctionSettings;
 use halcyon_tls::Policy;
@@ -31,6 +31,7 @@ use halcyon_tls::Policy;
 use crate::admission::Admission;
 use crate::cache_rates;
 use crate::connection::AllowAll;
+use crate::denylist;
 use crate::encryption::Encryption;
 use crate::endpoint::{self, Watch};
 use crate::listen;
@@ -131,6 +132,7 @@ async fn serve_inside(
     join(&engine, &settings, &shared, address).await?;
     resume_view_builds(&shared, log).await?;
     load_prepared(&shared).await?;
+    denylist::load_before_clients(&shared).await.map_err(Error::CannotStart)?;
     listen(&shared).await?;
     saved_caches::keep(&engine, settings.saved_caches, log);
     let (watched, rates) = (Arc::downgrade(&engine), facts.cache_rates.clone());
@@ -222,6 +224,7 @@ fn share(
         tokens: OnceLock::new(),
         trace_probability: Arc::default(),
         request_logs,
+        denylist: settings.denylist.map(|options| Arc::new(Denylist::new(options))),
     };
     Ok((Arc::new(shared), inboxes))
 }
@@ -244,6 +247,7 @@ fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
         cache_rates: Arc::default(),
         trace_probability: shared.trace_probability.clone(),
         request_logs: shared.request_logs.clone(),
+        denylist: shared.denylist.clone(),
         settings: RunningSettings::of(settings.listed.clone()),
         data_dir: settings.data_dir.clone(),
         began: now(),
@@ -256,6 +260,14 @@ impl Servers for Shared {
     fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, Gone>>> {
         let ask = |server: Rc<ShardServer>| async move { server.running.shown() };
         Box::pin(self.mesh.on_each(ask))
+    }
+
+    fn load_denylist(&self) -> LocalBoxFuture<'_, halcyon_query::Result<()>> {
+        let load = |server: Rc<ShardServer>| async move { denylist::load(&server).await };
+        Box::pin(async move {
+            let loaded = self.mesh.on(0, load).await;
+            loaded.map_err(|gone| halcyon_query::Error::Server(gone.to_string()))?
+        })
     }
 
     fn refresh_size_estimates(&self) -> LocalBoxFuture<'_, halcyon_query::Result<()>> {
@@ -503,7 +515,11 @@ async fn open_shard(
     let counted = (&**shared.admission.memory(), shared.requests.clone());
     let coordinator =
         Coordinator::new(engine, shard, Rc::new(virtual_tables), shared.limits, counted);
+    let coordinator = coordinator.denying(shared.denylist.clone().map(LocalDenylist::of));
     let server = Rc::new(ShardServer::new(index, shared.clone(), coordinator));
+    if let Some(denylist) = server.coordinator.denylist() {
+        denylist.read_from(Box::new(denylist::Rows::of(&server)));
+    }
     Ok(server)
 }
 

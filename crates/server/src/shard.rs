@@ -9,7 +9,7 @@ use std::time::Duration;
 use halcyon_io::{Listener, Mesh, Notify, clock, panic_point, spawn};
 use halcyon_model::request::SchemaChange;
 use halcyon_protocol::{Event, EventType, StatusChange};
-use halcyon_query::{ClientRequests, Coordinator, RequestLimits};
+use halcyon_query::{ClientRequests, Coordinator, Denylist, RequestLimits};
 use halcyon_tls::Policy;
 
 use crate::admission::Admission;
@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) tokens: OnceLock<Vec<i64>>,
     pub(crate) trace_probability: Arc<TraceProbability>,
     pub(crate) request_logs: Arc<RequestLogs>,
+    /// `None`: it is off.
+    pub(crate) denylist: Option<Arc<Denylist>>,
 }
 
 impl Shared {

@@ -6,13 +6,15 @@ use std::time::Duration;
 use clap::Args;
 use halcyon_binlog::record::{Query, Record, Request};
 use halcyon_client::{Connection, Credentials};
-use halcyon_io::clock;
+use halcyon_io::{Disk, DiskOptions, clock};
 use halcyon_model::request::Value;
 use halcyon_protocol::client::Answer;
 use halcyon_protocol::{BatchQuery, QueryParameters, Values};
+use halcyon_tls::Client;
 
 use super::logs::Logs;
 use crate::console::Console;
+use crate::encryption::{self, EncryptionArgs};
 use crate::failure::{Failure, Result};
 
 /// Send the requests of full query logs to a server again, as Cassandra's `fqltool replay` does
@@ -39,6 +41,8 @@ pub(crate) struct ReplayArgs {
     /// At most so many requests a second [default: as fast as they are answered]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
+    #[command(flatten)]
+    encryption: EncryptionArgs,
 }
 
 /// Errors that are printed.
@@ -62,8 +66,10 @@ struct Counts {
 pub(super) async fn run(args: &ReplayArgs, console: Console) -> Result<()> {
     let mut logs = Logs::open(&args.paths, console)?;
     let mut targets = Vec::with_capacity(args.target.len());
+    let disk = Disk::real(DiskOptions::default());
     for target in &args.target {
-        targets.push(connect(target).await?);
+        let encryption = encryption::client(&disk, &args.encryption).await;
+        targets.push(connect(target, encryption.map_err(Failure::usage)?).await?);
     }
     let pause = args.rate.map(|rate| Duration::from_secs(1) / rate);
     let mut counts = Counts::default();
@@ -97,7 +103,7 @@ pub(super) async fn run(args: &ReplayArgs, console: Console) -> Result<()> {
     }
 }
 
-async fn connect(target: &str) -> Result<Target> {
+async fn connect(target: &str, encryption: Option<Client>) -> Result<Target> {
     let (user, host) = match target.rsplit_once('@') {
         Some((user, host)) => (Some(user), host),
         None => (None, target),
@@ -109,6 +115,7 @@ async fn connect(target: &str) -> Result<Target> {
     let credentials = Credentials {
         username: pair.map(|(name, _)| name.to_owned()),
         password: pair.map(|(_, password)| password.to_owned()),
+        encryption,
     };
     let connection = Connection::open(host, &credentials).await;
     let connection = connection.map_err(|error| Failure::unreadable(error.to_string()))?;

@@ -276,6 +276,15 @@ pub(super) const VERBS: &[Verb] = &[
     },
     Verb {
         syntax: Syntax {
+            name: "loadpartitiondenylist",
+            about: "Load the partitions that are denied from system_distributed.partition_denylist (StorageProxy.loadPartitionDenylist of JMX)",
+            options: &[],
+            arguments: None,
+        },
+        run: |_, node, _| Box::pin(request_logs::plain("loadpartitiondenylist", node)),
+    },
+    Verb {
+        syntax: Syntax {
             name: "rebuild_index",
             about: "A full rebuild of native secondary indexes for a given table",
             options: &[],

@@ -16,6 +16,7 @@ use super::stopwatch::Stopwatch;
 use super::{make, write};
 use crate::consistency;
 use crate::coordinator::Coordinator;
+use crate::denylist::LocalDenylist;
 use crate::{Error, Outcome, QueryOptions, RequestLimits, Result, views};
 
 /// The time limit of a batch of this kind.
@@ -49,6 +50,13 @@ pub(super) async fn execute(
         warnings.extend(short_grace_warning(&statements));
     }
     let has_views = views::are_on(statements.iter().map(|(plan, _)| &plan.table));
+    let denied = match coordinator.denylist() {
+        Some(denylist) => {
+            let all = statements.iter().map(|(plan, modification)| (&plan.table, modification));
+            Box::pin(denied(denylist, all)).await?
+        }
+        None => None,
+    };
     let parts = Parts::of(coordinator, statements, consistency, &watch).await?;
     let Parts { tables, keys, ready, reading, counts } = parts;
     let is_reading = !reading.is_empty();
@@ -67,6 +75,7 @@ pub(super) async fn execute(
         check_size(kind, (&tables, keys.len(), size), coordinator.limits(), &mut warnings)?;
     }
     check_replicas(coordinator, &tables, consistency)?;
+    denied.map_or(Ok(()), Err)?;
     for modification in counts {
         let counted = Box::pin(write::read_and_write(coordinator, modification, &watch)).await;
         counted.map_err(|error| watch.failed(error))?;
@@ -78,6 +87,26 @@ pub(super) async fn execute(
     applied.map_err(|error| watch.failed(error))?;
     watch.check()?;
     Ok(if warnings.is_empty() { Outcome::Void } else { Outcome::Warned(warnings) })
+}
+
+/// The refusal of a write to a denied partition, which follows the limits of size. Where stored rows are needed, the refusal of the read
+/// comes first: it is the outer error.
+pub(super) async fn denied<'a>(
+    denylist: &LocalDenylist,
+    modifications: impl Iterator<Item = (&'a Arc<Table>, &'a BoundModification)> + Clone,
+) -> Result<Option<Error>> {
+    for (table, modification) in modifications.clone() {
+        if !modification.reads.is_empty() {
+            denylist.permit_reads(table, modification.keys.iter()).await?;
+        }
+    }
+    for (table, modification) in modifications {
+        let permitted = denylist.permit_write(table, modification.keys.iter()).await;
+        if let Err(refusal) = permitted {
+            return Ok(Some(refusal));
+        }
+    }
+    Ok(None)
 }
 
 fn check_replicas(

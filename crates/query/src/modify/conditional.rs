@@ -72,6 +72,9 @@ pub(super) async fn execute(
     consistency::check_serial(serial, &catalog, keyspace)?;
     request.unavailable =
         consistency::check_replicas(options.consistency, &catalog, keyspace).err();
+    if let Some(denylist) = coordinator.denylist() {
+        Box::pin(denylist.permit_proposal(&request.table, &request.key)).await?;
+    }
     let token = request.key.token;
     let limits = coordinator.limits();
     let watch = Stopwatch::start(limits.write_request_timeout, options.consistency, "CAS");

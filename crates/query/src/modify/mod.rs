@@ -172,6 +172,11 @@ pub(crate) async fn execute_modification(
     let keyspace = &plan.table.schema.keyspace;
     let check = |catalog: &Catalog| consistency::check_replicas(consistency, catalog, keyspace);
     coordinator.shard().tables().with_catalog(check)?;
+    if let Some(denylist) = coordinator.denylist() {
+        let one = (&plan.table, &bound);
+        let denied = Box::pin(batch::denied(denylist, std::iter::once(one))).await?;
+        denied.map_or(Ok(()), Err)?;
+    }
     write::execute(coordinator, bound, &watch).await.map_err(|error| watch.failed(error))?;
     watch.check()?;
     Ok(Outcome::Void)

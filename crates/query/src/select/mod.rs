@@ -81,9 +81,11 @@ pub(crate) async fn execute_select(
         tombstone_warn_threshold: limits.tombstone_warn_threshold,
         tombstone_failure_threshold: limits.tombstone_failure_threshold,
     };
+    if let Some(denylist) = coordinator.denylist() {
+        Box::pin(denylist.permit_select(&select, state.as_ref())).await?;
+    }
     let context = request.scan_context(consistency, read_limits);
-    let here = (coordinator.shard().index(), began);
-    let held = Held::nothing(coordinator.memory());
+    let (here, held) = ((coordinator.shard().index(), began), Held::nothing(coordinator.memory()));
     let mut scan = Box::new(Scan::new(select, context, page_rows, here, held));
     if let Some(state) = &state {
         scan.resume(state.remaining, state.remaining_in_partition);

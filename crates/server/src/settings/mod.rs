@@ -6,6 +6,7 @@
 //!    protect the user (`protection.rs`).
 
 mod audit;
+mod denylist;
 mod encryption;
 mod error;
 mod file;
@@ -124,6 +125,8 @@ pub struct Settings {
     pub engine: halcyon_engine::Options,
     pub saved_caches: SavedCaches,
     pub(crate) request_logs: RequestLogOptions,
+    /// `None`: off.
+    pub denylist: Option<halcyon_query::DenylistOptions>,
     /// Directories to be made, beside the engine's.
     pub hints_directory: PathBuf,
     /// All settings as `system_views.settings` shows them.
@@ -156,6 +159,7 @@ impl Settings {
         let buffers = errors.take(values.bytes("io_buffer_budget"));
         let saved_caches = errors.take(values.saved_caches());
         let request_logs = errors.take(values.request_logs(&data_dir));
+        let denylist = errors.take(values.denylist()).flatten();
         let shards = errors.take(values.shards(overrides, machine));
         let engine = values.engine(&data_dir, shards.unwrap_or(1), machine);
         let engine = errors.take(engine);
@@ -199,6 +203,7 @@ impl Settings {
             engine,
             saved_caches,
             request_logs,
+            denylist,
             listed: values.listed(),
             meaningless: values.meaningless(),
             data_dir,

@@ -271,7 +271,7 @@ fn data_centre_and_rack() {
 }
 
 /// Settings of Cassandra that sound as if they restricted, and why passing them over takes nothing from anybody.
-const ABOUT_NOTHING: [(&[&str], &str); 11] = [
+const ABOUT_NOTHING: [(&[&str], &str); 10] = [
     (
         &[
             "phi_convict_threshold",
@@ -316,7 +316,6 @@ const ABOUT_NOTHING: [(&[&str], &str); 11] = [
         "there are no streams",
     ),
     (&["cdc_"], "without cdc_enabled, which is refused"),
-    (&["denylist_"], "without partition_denylist_enabled, which is refused"),
     (
         &["permissions_", "roles_", "credentials_", "auth_cache_warming_enabled"],
         "without an authenticator, which is refused",
@@ -564,4 +563,22 @@ fn request_logs_are_read_whole() {
         let message = load(&text).unwrap_err().to_string();
         assert!(message.contains("audit_logging_options") && message.contains(said), "{message}");
     }
+}
+
+/// Proves that the denylist is off unless it is enabled, and has Cassandra's defaults.
+#[test]
+fn the_denylist_has_cassandras_defaults() {
+    assert_eq!(load("denylist_refresh: 1s\n").unwrap().denylist, None);
+    let enabled = "partition_denylist_enabled: true\n";
+    let options = load(enabled).unwrap().denylist.unwrap();
+    assert!(options.writes_enabled && options.reads_enabled && options.range_reads_enabled);
+    assert_eq!((options.max_keys_per_table, options.max_keys_total), (1_000, 10_000));
+    assert_eq!(options.consistency_level.name(), "QUORUM");
+    assert_eq!((options.refresh.as_secs(), options.initial_load_retry.as_secs()), (600, 5));
+    let set =
+        format!("{enabled}denylist_consistency_level: local_one\ndenylist_reads_enabled: no\n");
+    let options = load(&set).unwrap().denylist.unwrap();
+    assert_eq!((options.consistency_level.name(), options.reads_enabled), ("LOCAL_ONE", false));
+    let message = load("denylist_max_keys_total: 0\n").unwrap_err().to_string();
+    assert!(message.contains("denylist_max_keys_total"), "{message}");
 }

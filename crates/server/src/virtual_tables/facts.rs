@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 use halcyon_io::clock::Instant;
 use halcyon_io::{AccessMode, Disk, Gone};
-use halcyon_query::Result;
+use halcyon_query::{Denylist, Result};
 
 use crate::cache_rates::CacheRates;
 use crate::clients::Clients;
@@ -30,6 +30,8 @@ pub(crate) struct Facts {
     pub(crate) cache_rates: Arc<CacheRates>,
     pub(crate) trace_probability: Arc<TraceProbability>,
     pub(crate) request_logs: Arc<RequestLogs>,
+    /// `None`: it is off.
+    pub(crate) denylist: Option<Arc<Denylist>>,
     /// The values of `system_views.settings`.
     pub(crate) settings: RunningSettings,
     pub(crate) data_dir: PathBuf,
@@ -43,6 +45,9 @@ pub(crate) struct Facts {
 pub(crate) trait Servers {
     /// The requests that each shard executes now.
     fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, Gone>>>;
+
+    /// Loads the denied partitions now.
+    fn load_denylist(&self) -> LocalBoxFuture<'_, Result<()>>;
 
     /// Estimates the sizes of tables now.
     fn refresh_size_estimates(&self) -> LocalBoxFuture<'_, Result<()>>;

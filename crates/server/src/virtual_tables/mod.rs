@@ -23,7 +23,7 @@ use registry::Registry;
 use table::VirtualTable;
 
 /// Every virtual table that has rows. A new one is a file, its `mod` line, and a line here.
-const REGISTERED: [VirtualTable; 38] = [
+const REGISTERED: [VirtualTable; 39] = [
     system_views::batch_metrics::TABLE,
     system_views::caches::TABLE,
     system_views::clients::TABLE,
@@ -54,6 +54,7 @@ const REGISTERED: [VirtualTable; 38] = [
     halcyon_views::io_operations::TABLE,
     halcyon_views::major_compactions::TABLE,
     halcyon_views::node::TABLE,
+    halcyon_views::partition_denylist::TABLE,
     halcyon_views::request_logs::TABLE,
     halcyon_views::request_wait::TABLE,
     halcyon_views::set_apart::TABLE,

@@ -40,7 +40,7 @@ struct Command<'a> {
 
 type Run = for<'a> fn(Command<'a>) -> Applied<'a>;
 
-const VERBS: [(&str, Run); 16] = [
+const VERBS: [(&str, Run); 17] = [
     ("clearsnapshot", |command| Box::pin(clear_snapshot(command))),
     ("disableauditlog", |command| Box::pin(disable_audit_log(command))),
     ("disableautocompaction", |command| Box::pin(set_automatic_compaction(command, false))),
@@ -50,6 +50,7 @@ const VERBS: [(&str, Run); 16] = [
     ("enableautocompaction", |command| Box::pin(set_automatic_compaction(command, true))),
     ("enablefullquerylog", |command| Box::pin(enable_full_query_log(command))),
     ("flush", |command| Box::pin(flush(command))),
+    ("loadpartitiondenylist", |command| Box::pin(load_partition_denylist(command))),
     ("rebuild_index", |command| Box::pin(rebuild_index(command))),
     ("refresh", |command| Box::pin(refresh(command))),
     ("refreshsizeestimates", |command| Box::pin(refresh_size_estimates(command))),
@@ -193,6 +194,10 @@ async fn refresh(command: Command<'_>) -> Result<()> {
         command.node.facts.log.say(format_args!("refresh: {added} new SSTables"));
     }
     Ok(())
+}
+
+async fn load_partition_denylist(command: Command<'_>) -> Result<()> {
+    command.node.servers.load_denylist().await
 }
 
 async fn refresh_size_estimates(command: Command<'_>) -> Result<()> {

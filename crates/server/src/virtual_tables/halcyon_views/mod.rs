@@ -8,6 +8,7 @@ pub(super) mod io_modes;
 pub(super) mod io_operations;
 pub(super) mod major_compactions;
 pub(super) mod node;
+pub(super) mod partition_denylist;
 pub(super) mod request_logs;
 pub(super) mod request_wait;
 pub(super) mod set_apart;

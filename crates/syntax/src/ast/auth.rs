@@ -65,9 +65,10 @@ pub struct RoleOptions {
     pub login: Option<bool>,
     /// `OPTIONS = { … }`
     pub custom: Vec<(String, String)>,
-    /// `ACCESS TO DATACENTERS { … }`; empty: all.
-    pub datacenters: Vec<String>,
-    pub cidrs: Vec<String>,
+    /// `ACCESS TO DATACENTERS { … }`; empty: all of them.
+    pub datacenters: Option<Vec<String>>,
+    /// `ACCESS FROM CIDRS { … }`; empty: all of them.
+    pub cidrs: Option<Vec<String>>,
 }
 
 /// What permissions are granted on, as it is written: names of tables and functions may lack their keyspace.

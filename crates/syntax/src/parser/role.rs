@@ -44,7 +44,11 @@ fn auth(statement: AuthStatement) -> Result<StatementKind> {
 pub(super) fn create_role(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     let is_user = cursor.next().is_word("user");
     let if_not_exists = cursor.if_not_exists()?;
-    let (name, options) = name_and_options(cursor, is_user)?;
+    let (name, mut options) = name_and_options(cursor, is_user)?;
+    if is_user {
+        options.login = Some(true);
+        options.superuser.get_or_insert(false);
+    }
     auth(AuthStatement::CreateRole { name, if_not_exists, options })
 }
 
@@ -154,16 +158,22 @@ fn access(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<()> {
     } else {
         return Err(cursor.no_viable());
     };
-    if cursor.eat_word("all") {
-        return cursor.expect_word(what);
-    }
+    let is_all = cursor.eat_word("all");
     cursor.expect_word(what)?;
-    cursor.expect_symbol("{")?;
-    let names = cursor.list(string)?;
-    cursor.expect_symbol("}")?;
-    match what {
-        "datacenters" => options.datacenters.extend(names),
-        _ => options.cidrs.extend(names),
+    let mut names = Vec::new();
+    if !is_all {
+        cursor.expect_symbol("{")?;
+        names = cursor.list(string)?;
+        cursor.expect_symbol("}")?;
+    }
+    let place = match what {
+        "datacenters" => &mut options.datacenters,
+        _ => &mut options.cidrs,
+    };
+    match place {
+        Some(_) if is_all => {}
+        Some(known) => known.extend(names),
+        None => *place = Some(names),
     }
     Ok(())
 }

@@ -17,10 +17,8 @@ pub enum Principal {
     System,
     /// A client of a node that asks for no login.
     Anonymous,
-    Role {
-        name: String,
-        is_superuser: bool,
-    },
+    /// A client that has logged in. What it can do is looked up at each execution: it may change meanwhile.
+    Role { name: String },
 }
 
 impl Principal {
@@ -29,15 +27,7 @@ impl Principal {
         match self {
             Principal::System => "system",
             Principal::Anonymous => "anonymous",
-            Principal::Role { name, .. } => name,
-        }
-    }
-
-    pub fn is_superuser(&self) -> bool {
-        match self {
-            Principal::System => true,
-            Principal::Anonymous => false,
-            Principal::Role { is_superuser, .. } => *is_superuser,
+            Principal::Role { name } => name,
         }
     }
 }
@@ -347,13 +337,11 @@ mod tests {
         assert!(Permission::ALL.is_sorted());
     }
 
-    /// Proves that without a login only the node itself is a superuser.
+    /// Proves that principals have the names that messages show.
     #[test]
-    fn anonymous_is_not_a_superuser() {
-        let role = |is_superuser| Principal::Role { name: "r".to_owned(), is_superuser };
-        let of = |principal: Principal| (principal.name().to_owned(), principal.is_superuser());
-        assert_eq!(of(Principal::Anonymous), ("anonymous".to_owned(), false));
-        assert_eq!(of(Principal::System), ("system".to_owned(), true));
-        assert_eq!((of(role(true)).1, of(role(false)).1), (true, false));
+    fn principals_have_names() {
+        let role = Principal::Role { name: "r".to_owned() };
+        let names = [Principal::System, Principal::Anonymous, role].map(|of| of.name().to_owned());
+        assert_eq!(names, ["system", "anonymous", "r"]);
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use halcyon_cql::plan::Plan;
 use halcyon_cql::plan::modify::StatementType;
-use halcyon_cql::plan::requires::resource_of;
+use halcyon_cql::plan::requires::resource;
 use halcyon_model::access::Resource;
 use halcyon_schema::catalog::{Catalog, Table};
 use halcyon_syntax::ast::{AuthStatement, GrantedOn, Name, QualifiedName, StatementKind};
@@ -284,7 +284,7 @@ fn of_resource(
     catalog: &Catalog,
     keyspace: Option<&str>,
 ) -> AuditContext {
-    let resource = resource_of(granted, catalog, keyspace);
+    let resource = resource(granted, catalog, keyspace);
     let parent = resource.as_ref().map(|of| of.parent().unwrap_or_else(|| of.clone()));
     let (parent, name) = (parent.map(|of| of.name()), resource.map(|of: Resource| of.name()));
     AuditContext { kind, keyspace: parent, scope: name }

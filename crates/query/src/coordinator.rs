@@ -3,12 +3,14 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use halcyon_access::Access;
 use halcyon_engine::{Engine, Shard};
 use halcyon_io::random;
 use halcyon_model::uuid;
 use halcyon_scan::RequestMemory;
 use halcyon_schema::catalog::Catalog;
 
+use crate::access_state::AccessState;
 use crate::denylist::LocalDenylist;
 use crate::turns::Reads;
 use crate::views::Views;
@@ -28,6 +30,7 @@ pub struct Coordinator {
     uuids: uuid::Generator,
     views: Views,
     denylist: Option<LocalDenylist>,
+    access: AccessState,
 }
 
 impl Coordinator {
@@ -55,6 +58,7 @@ impl Coordinator {
             uuids,
             views: Views::default(),
             denylist: None,
+            access: AccessState::new(Arc::default()),
         }
     }
 
@@ -67,6 +71,16 @@ impl Coordinator {
     /// `None`: no partition is denied.
     pub fn denylist(&self) -> Option<&LocalDenylist> {
         self.denylist.as_ref()
+    }
+
+    /// With roles and permissions; without, the node allows everything.
+    #[must_use]
+    pub fn with_access(self, access: Arc<Access>) -> Coordinator {
+        Coordinator { access: AccessState::new(access), ..self }
+    }
+
+    pub(crate) fn access(&self) -> &AccessState {
+        &self.access
     }
 
     pub(crate) fn views(&self) -> &Views {

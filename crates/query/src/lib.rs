@@ -6,6 +6,7 @@
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
 mod access;
+mod access_state;
 mod audit;
 mod basis;
 mod consistency;
@@ -18,6 +19,7 @@ mod metrics;
 mod modify;
 mod mutations;
 mod outcome;
+mod preparation;
 mod prepared;
 mod request;
 mod schema;
@@ -28,16 +30,17 @@ mod views;
 mod virtual_tables;
 pub mod weight;
 
-pub use access::admit;
+pub use access::{DefaultSuperuser, admit, default_superuser, log_in, may_stay};
 pub use audit::{AuditCategory, AuditContext, AuditType, refused_text};
 pub use coordinator::Coordinator;
 pub use denylist::{Denylist, DenylistCounts, DenylistOptions, List, LocalDenylist, Source};
 pub use error::{Error, Failure, Result};
-pub use execute::{BatchEntry, batch, execute, prepare, prepare_in_time};
+pub use execute::{BatchEntry, batch, execute};
 pub use halcyon_syntax::password;
 pub use limits::RequestLimits;
 pub use metrics::ClientRequests;
 pub use outcome::{Outcome, QueryOptions, Rows};
+pub use preparation::{prepare, prepare_in_time};
 pub use prepared::PreparedStatement;
 pub use views::resume_view_builds;
 pub use virtual_tables::{VirtualTables, modification_is_not_supported};

@@ -1,7 +1,6 @@
 //! Masks of columns (`MASKED WITH`): the function that hides a column's values from those who may not see them.
 //!
-//! Without authorization every client has the permission UNMASK, in Cassandra as here. So masks are kept, described and
-//! stored, and are not applied to what is read.
+//! Without authorization every client has the permission UNMASK, in Cassandra as here.
 
 use std::fmt;
 

@@ -25,6 +25,8 @@ pub(crate) struct ClientInfo {
     pub(crate) keyspace: Option<String>,
     /// Protocol and cipher suite of TLS.
     pub(crate) encryption: Option<(&'static str, &'static str)>,
+    /// Of the principal, once the connection is ready.
+    pub(crate) username: Option<String>,
     /// The options of STARTUP.
     pub(crate) options: Vec<(String, String)>,
 }

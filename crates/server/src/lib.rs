@@ -25,6 +25,7 @@ mod internal;
 mod listen;
 mod log;
 mod log_writer;
+mod login;
 mod metrics;
 mod node;
 mod persisted;

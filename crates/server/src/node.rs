@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
+use halcyon_access::Access;
 use halcyon_engine::{Engine, Event, FailurePolicy, RecoveryReport};
 use halcyon_io::clock::{self, Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
@@ -36,6 +37,7 @@ use crate::encryption::Encryption;
 use crate::endpoint::{self, Watch};
 use crate::listen;
 use crate::log::Log;
+use crate::login;
 use crate::metrics::ClientMetrics;
 use crate::metrics::node::OfNode;
 use crate::persisted;
@@ -182,6 +184,7 @@ async fn resume_view_builds(shared: &Shared, log: &Log) -> Result<(), Error> {
 async fn load_prepared(shared: &Shared) -> Result<(), Error> {
     let job = |server: Rc<ShardServer>| async move {
         let (telling, estimating) = (server.clone(), server.clone());
+        spawn(login::set_up(server.clone())).detach();
         spawn(kept(move || persisted::tell_evictions(telling.clone()))).detach();
         spawn(kept(move || estimating.clone().estimate_sizes())).detach();
         if let Err(why) = persisted::load(server.clone()).await {
@@ -210,7 +213,11 @@ fn share(
     let (mesh, inboxes) = Mesh::new(shards, INBOX_CAPACITY);
     let shared = Shared {
         shards,
-        authenticator: Box::new(AllowAll),
+        authenticator: match settings.access.asks_for_password {
+            true => Box::new(login::Password),
+            false => Box::new(AllowAll),
+        },
+        access: Arc::new(Access::new(settings.access.clone())),
         encryption,
         admission: Admission::new(&transport),
         prepared: Arc::new(PreparedStatements::new(transport.prepared_statements_cache_size)),
@@ -495,6 +502,10 @@ async fn run_shard(
         let watched = server.clone();
         spawn(kept(move || watched.clone().close_idle(timeout))).detach();
     }
+    if shared.access.settings().asks_for_password {
+        let watched = server.clone();
+        spawn(kept(move || login::end_revoked(watched.clone()))).detach();
+    }
     drop(shared);
     let _ = told.unbounded_send(Ok(()));
     // The inbox never ends on its own: this shard is also a sender.
@@ -514,7 +525,8 @@ async fn open_shard(
     let virtual_tables = Tables { node, registry };
     let counted = (&**shared.admission.memory(), shared.requests.clone());
     let coordinator =
-        Coordinator::new(engine, shard, Rc::new(virtual_tables), shared.limits, counted);
+        Coordinator::new(engine, shard, Rc::new(virtual_tables), shared.limits, counted)
+            .with_access(shared.access.clone());
     let coordinator = coordinator.denying(shared.denylist.clone().map(LocalDenylist::of));
     let server = Rc::new(ShardServer::new(index, shared.clone(), coordinator));
     if let Some(denylist) = server.coordinator.denylist() {
@@ -631,11 +643,13 @@ fn tell_ready(settings: &Settings, shared: &Shared, disk: &Disk, began: Instant,
     ));
     let address = shared.transport.address;
     let is_encrypted = shared.policy() == Policy::Encrypted;
-    if !address.ip().is_loopback() && !shared.requires_certificates() {
+    let asks = settings.access.asks_for_password || shared.requires_certificates();
+    if !address.ip().is_loopback() && !asks {
         let tls = if is_encrypted { "" } else { " and does not require TLS" };
         log.warning(format_args!(
-            "ANYONE WHO REACHES {address} CAN READ AND CHANGE ALL DATA: Halcyon has no authentication yet{tls}. Let only trusted \
-             machines reach this port (firewall), or listen on a loopback address (rpc_address, --listen)"
+            "ANYONE WHO REACHES {address} CAN READ AND CHANGE ALL DATA: the node asks for no password{tls}. Set authenticator to \
+             PasswordAuthenticator and authorizer to CassandraAuthorizer, let only trusted machines reach this port (firewall), or \
+             listen on a loopback address (rpc_address, --listen)"
         ));
     }
     log.say(format_args!(

@@ -94,7 +94,7 @@ async fn prepared(
 ) -> Result<PreparedStatement> {
     let (coordinator, keyspace) = (&shard.coordinator, client.keyspace.as_deref());
     let statement = query::prepare_in_time(coordinator, text, keyspace).await?;
-    query::admit(coordinator, &statement, keyspace, &client.principal)?;
+    query::admit(coordinator, &statement, keyspace, &client.principal).await?;
     Ok(statement)
 }
 
@@ -122,7 +122,7 @@ async fn prepare_in(shard: &Rc<ShardServer>, text: &str, client: &ClientState) -
     let id = statement_id(text, keyspace);
     let known = store.get(&id);
     if let Some(entry) = known.filter(|of| of.statement.is_current(coordinator.shard().tables())) {
-        query::admit(coordinator, &entry.statement, keyspace, &client.principal)?;
+        query::admit(coordinator, &entry.statement, keyspace, &client.principal).await?;
         return Ok(Found { id, entry, is_new: false });
     }
     let entry = Entry::new(Arc::new(prepared(shard, text, client).await?));

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use halcyon_access::Access;
 use halcyon_io::{Listener, Mesh, Notify, clock, panic_point, spawn};
 use halcyon_model::request::SchemaChange;
 use halcyon_protocol::{Event, EventType, StatusChange};
@@ -41,6 +42,7 @@ pub(crate) struct Shared {
     pub(crate) authenticator: Box<dyn Authenticator>,
     /// `None`: all ports are plain.
     pub(crate) encryption: Option<Arc<Encryption>>,
+    pub(crate) access: Arc<Access>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) prepared: Arc<PreparedStatements>,
     pub(crate) mesh: Mesh<ShardServer>,

@@ -24,7 +24,7 @@ const LICENCES: [&str; 9] = [
 const SEVERAL: [(&str, &str); 11] = [
     ("block-buffer", "of digest's versions"),
     ("cpufeatures", "of digest's versions"),
-    ("crypto-common", "of digest's versions"),
+    ("crypto-common", "of digest's versions, and of bcrypt's cipher"),
     ("digest", "p12-keystore wants the hashes of RustCrypto's next generation"),
     ("foldhash", "hashbrown's versions want different ones"),
     ("getrandom", "ring and rand want different ones"),

@@ -8,7 +8,8 @@ use super::functions::{self, Argument, Body, Match, Scalar, Scope};
 use super::term::{Inference, RawArgument, constant, type_matches};
 use halcyon_schema::catalog::Catalog;
 use halcyon_schema::mask::{ColumnMask, MaskedColumn};
-use halcyon_syntax::ast::MaskText;
+use halcyon_syntax::ast::{MaskText, QualifiedName};
+use halcyon_syntax::lexer::Location;
 use halcyon_syntax::{Error, Result};
 
 /// The value of a column, of which only the type is known.
@@ -85,4 +86,28 @@ pub fn column_mask(
         function: function.name,
         arguments: mask.arguments.iter().zip(types).map(value).collect::<Result<_>>()?,
     })
+}
+
+/// The function of a column's mask, as a statement calls it.
+pub(super) fn mask_function(
+    catalog: &Catalog,
+    keyspace: &str,
+    cql_type: &CqlType,
+    mask: &ColumnMask,
+    work: &Work<'_>,
+) -> Result<functions::Function> {
+    let location = Location { line: 1, column: 0 };
+    let name = QualifiedName {
+        location,
+        keyspace: Some(mask.keyspace.clone()),
+        name: mask.function.clone(),
+    };
+    let types = [cql_type].into_iter().chain(mask.arguments.iter().map(|(of, _)| of));
+    let arguments: Vec<OfType<'_>> = types.map(OfType).collect();
+    let arguments: Vec<&dyn Argument> = arguments.iter().map(|of| of as &dyn Argument).collect();
+    let scope = Scope { catalog, keyspace, table: None, work };
+    let function = functions::resolve(&name, &arguments, &scope, Some(cql_type))?;
+    // Without its function nothing may be shown.
+    function
+        .ok_or_else(|| Error::InvalidRequest(format!("the masking function {mask} does not exist")))
 }

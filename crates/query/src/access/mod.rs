@@ -4,50 +4,167 @@
 //! after a statement was prepared. A statement says what it requires (`halcyon_cql::plan::requires`), and this module whether that is
 //! granted. PREPARE asks too, so that a client learns of a refusal early.
 //!
-//! No node asks for a login yet. The answers are those of AllowAllAuthenticator and AllowAllAuthorizer: every client is anonymous and has
-//! every permission, and what only roles can do is refused.
+//! 1. The node's own statements pass. An anonymous client (AllowAllAuthenticator) has every permission, and none of what only roles can do.
+//! 2. Of a role, [`judge`] decides by what this shard keeps in memory, without a lock and without waiting.
+//! 3. What it lacks is read from `system_auth` ([`questions`]), and the judge asked again. What cannot be read is not granted.
+//!
+//! `roles`, `grants`, `listings` and `identities` execute the statements about all that.
 
+mod asking;
+mod changed;
+mod grants;
+mod identities;
+mod judge;
+mod listings;
+mod login;
+mod questions;
 mod roles;
+mod store;
+
+use std::sync::Arc;
 
 use halcyon_cql::plan::Plan;
-use halcyon_cql::plan::requires::{Requirement, of_statement};
-use halcyon_model::access::Principal;
-use halcyon_syntax::ast::StatementKind;
+use halcyon_cql::plan::requires::of_statement;
+use halcyon_cql::plan::select::SelectPlan;
+use halcyon_model::access::{Permission, Principal, Resource};
+use halcyon_syntax::ast::{AuthStatement, StatementKind};
 
+use self::asking::{has, permit};
+use self::grants::Granting;
+use self::listings::Wanted;
 use crate::coordinator::Coordinator;
 use crate::prepared::PreparedStatement;
-use crate::{Error, Result};
+use crate::{Outcome, QueryOptions, Result};
+
+pub use asking::may_stay;
+pub(crate) use changed::{Changed, follow};
+pub use login::{DefaultSuperuser, default_superuser, log_in};
 
 /// Refuses what the principal may not execute. `keyspace`: the one in force.
-pub fn admit(
+pub async fn admit(
     coordinator: &Coordinator,
     statement: &PreparedStatement,
     keyspace: Option<&str>,
     principal: &Principal,
 ) -> Result<()> {
+    if *principal == Principal::System {
+        return Ok(());
+    }
     match &statement.plan {
         Plan::Select(_) | Plan::Modification(_) | Plan::Batch(_) => {
-            access(principal, &statement.requires)
+            permit(coordinator, &statement.requires, principal).await
         }
         Plan::Other(statement) => {
             let catalog = coordinator.shard().tables().catalog();
-            access(principal, &of_statement(&statement.kind, &catalog, keyspace))?;
+            let requires = of_statement(&statement.kind, &catalog, keyspace);
+            permit(coordinator, &requires, principal).await?;
             match &statement.kind {
-                StatementKind::Auth(statement) => roles::validate(statement, keyspace, principal),
+                StatementKind::Auth(statement) => {
+                    Box::pin(check(coordinator, statement, keyspace, principal)).await
+                }
                 _ => Ok(()),
             }
         }
     }
 }
 
-fn access(principal: &Principal, requires: &[Requirement]) -> Result<()> {
-    requires.iter().try_for_each(|requirement| match requirement {
-        Requirement::SuperuserRole(refusal) if !principal.is_superuser() => {
-            Err(Error::Unauthorized((*refusal).to_owned()))
+/// The plan of a SELECT as the principal may see its rows; `None`: as it is.
+pub(crate) async fn seen(
+    coordinator: &Coordinator,
+    plan: &SelectPlan,
+    principal: &Principal,
+) -> Result<Option<Arc<SelectPlan>>> {
+    let authorizes = coordinator.access().shared.settings().authorizes;
+    if plan.table.masks.is_empty() || !authorizes || *principal == Principal::System {
+        return Ok(None);
+    }
+    let (keyspace, table) = (plan.table.schema.keyspace.clone(), plan.table.schema.name.clone());
+    let table = Resource::Table { keyspace, table };
+    if has(coordinator, principal, Permission::Unmask, &table).await? {
+        return Ok(None);
+    }
+    Ok(plan.masked(&coordinator.shard().tables().catalog())?)
+}
+
+/// Checks a statement about roles or permissions after what it requires (`CQLStatement.validate`).
+async fn check(
+    coordinator: &Coordinator,
+    statement: &AuthStatement,
+    keyspace: Option<&str>,
+    principal: &Principal,
+) -> Result<()> {
+    match statement {
+        AuthStatement::CreateRole { name, if_not_exists, options } => {
+            roles::check_create(coordinator, (name, *if_not_exists), options, principal).await
         }
-        Requirement::SuperuserRole(_)
-        | Requirement::Superuser(_)
-        | Requirement::Permission(..)
-        | Requirement::Unmasked { .. } => Ok(()),
-    })
+        AuthStatement::AlterRole { name, if_exists, options } => {
+            roles::check_alter(coordinator, (name, *if_exists), options, principal).await
+        }
+        AuthStatement::DropRole { name, if_exists } => {
+            roles::check_drop(coordinator, (name, *if_exists), principal).await
+        }
+        AuthStatement::GrantRole { role, grantee, .. } => {
+            roles::check_grant(coordinator, [role, grantee], principal).await
+        }
+        AuthStatement::GrantPermissions { is_grant, permissions, resource, grantee } => {
+            let granting = Granting { is_grant: *is_grant, permissions, resource, grantee };
+            grants::check(coordinator, granting, keyspace, principal).await
+        }
+        AuthStatement::ListPermissions { permissions, resource, of, recursive } => {
+            let (resource, of, recursive) = (resource.as_ref(), of.as_deref(), *recursive);
+            let wanted = Wanted { permissions, resource, of, recursive };
+            listings::check_permissions(coordinator, wanted, keyspace, principal).await
+        }
+        AuthStatement::ListRoles { of, .. } => {
+            listings::check_roles(coordinator, of.as_deref(), principal).await
+        }
+        AuthStatement::ListUsers => listings::check_roles(coordinator, None, principal).await,
+        AuthStatement::AddIdentity { identity, role, if_not_exists } => {
+            identities::check_add(coordinator, (identity, role), *if_not_exists, principal).await
+        }
+        AuthStatement::DropIdentity { identity, if_exists } => {
+            identities::check_drop(coordinator, identity, *if_exists, principal).await
+        }
+    }
+}
+
+/// Executes a statement about roles or permissions, which has been admitted.
+pub(crate) async fn execute(
+    coordinator: &Coordinator,
+    statement: &AuthStatement,
+    options: &QueryOptions<'_>,
+    principal: &Principal,
+) -> Result<Outcome> {
+    let keyspace = options.keyspace;
+    match statement {
+        AuthStatement::CreateRole { name, options, .. } => {
+            roles::create(coordinator, name, options, principal).await
+        }
+        AuthStatement::AlterRole { name, options, .. } => {
+            roles::alter(coordinator, name, options).await
+        }
+        AuthStatement::DropRole { name, .. } => roles::drop_role(coordinator, name).await,
+        AuthStatement::GrantRole { is_grant, role, grantee } => {
+            roles::grant(coordinator, *is_grant, [role, grantee]).await
+        }
+        AuthStatement::GrantPermissions { is_grant, permissions, resource, grantee } => {
+            let granting = Granting { is_grant: *is_grant, permissions, resource, grantee };
+            grants::execute(coordinator, granting, keyspace).await
+        }
+        AuthStatement::ListPermissions { permissions, resource, of, recursive } => {
+            let (resource, of, recursive) = (resource.as_ref(), of.as_deref(), *recursive);
+            let wanted = Wanted { permissions, resource, of, recursive };
+            listings::permissions(coordinator, wanted, keyspace, principal).await
+        }
+        AuthStatement::ListRoles { of, recursive } => {
+            listings::roles(coordinator, (of.as_deref(), *recursive), principal).await
+        }
+        AuthStatement::ListUsers => listings::users(coordinator, principal).await,
+        AuthStatement::AddIdentity { identity, role, .. } => {
+            identities::add(coordinator, (identity, role)).await
+        }
+        AuthStatement::DropIdentity { identity, .. } => {
+            identities::drop_identity(coordinator, identity).await
+        }
+    }
 }

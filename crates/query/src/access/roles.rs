@@ -1,63 +1,283 @@
-//! Checks of statements about roles and permissions that follow those of permissions (`CQLStatement.validate`).
+//! CREATE, ALTER, DROP of roles, and GRANT and REVOKE of roles (`CassandraRoleManager`): checks in the order of Cassandra's statements, and
+//! the rows that follow. Users are roles.
 
-use halcyon_model::access::Principal;
-use halcyon_schema::change::keyspace_of;
-use halcyon_syntax::ast::{AuthStatement, GrantedOn, RoleOptions};
+use halcyon_access::hash_is_readable;
+use halcyon_io::clock::unix_micros;
+use halcyon_model::access::{Principal, Resource};
+use halcyon_model::request::Value;
+use halcyon_syntax::ast::RoleOptions;
 
-use crate::{Error, Result};
+use super::asking::not_anonymous;
+use super::store::{self, run, text, texts};
+use super::{grants, identities, questions};
+use crate::coordinator::Coordinator;
+use crate::{Error, Outcome, Result};
 
-pub(super) fn validate(
-    statement: &AuthStatement,
-    keyspace: Option<&str>,
+fn invalid<T>(text: String) -> Result<T> {
+    Err(Error::Invalid(text))
+}
+
+pub(super) async fn check_create(
+    coordinator: &Coordinator,
+    (name, if_not_exists): (&str, bool),
+    options: &RoleOptions,
     principal: &Principal,
 ) -> Result<()> {
-    match statement {
-        AuthStatement::CreateRole { options, .. } => check_options(options)?,
-        AuthStatement::AlterRole { options, .. } => {
-            check_options(options)?;
-            if !options.named {
-                return Err(Error::Invalid("ALTER [ROLE|USER] can't be empty".to_owned()));
-            }
-        }
-        AuthStatement::GrantPermissions { resource, .. } => check_keyspace(resource, keyspace)?,
-        _ => {}
+    check_options(coordinator, options)?;
+    if name.is_empty() {
+        return invalid("Role name can't be an empty string".to_owned());
     }
-    match principal {
-        Principal::Anonymous => Err(Error::Unauthorized(
-            "You have to be logged in and not anonymous to perform this request".to_owned(),
-        )),
-        Principal::System | Principal::Role { .. } => Ok(()),
+    check_datacenters(coordinator, options)?;
+    not_anonymous(principal)?;
+    if !if_not_exists && store::exists(coordinator, name).await? {
+        return invalid(format!("{name} already exists"));
     }
+    Ok(())
 }
 
-/// Validates names without a keyspace before the role, as Cassandra does.
-fn check_keyspace(granted: &GrantedOn, keyspace: Option<&str>) -> Result<()> {
-    match granted {
-        GrantedOn::Table(name) => {
-            keyspace_of(name, keyspace)?;
-            Ok(())
-        }
-        GrantedOn::Function(name, _) if name.keyspace.is_none() => Err(Error::Invalid(
-            "In this context function name must be explictly qualified by a keyspace".to_owned(),
-        )),
-        GrantedOn::Function(..) | GrantedOn::Resource(_) => Ok(()),
+pub(super) async fn create(
+    coordinator: &Coordinator,
+    name: &str,
+    options: &RoleOptions,
+    principal: &Principal,
+) -> Result<Outcome> {
+    if store::exists(coordinator, name).await? {
+        return Ok(Outcome::Void);
     }
+    if !store::identities(coordinator, name).await?.is_empty() {
+        return Err(Error::Server(format!(
+            "java.lang.IllegalStateException: Cannot create a role '{name}' when identities already exists for it"
+        )));
+    }
+    const INSERT: &str = "INSERT INTO system_auth.roles (role, is_superuser, can_login, salted_hash) VALUES (?, ?, ?, ?)";
+    let hash = hash(coordinator, options).await?;
+    let flags = [options.superuser, options.login].map(|flag| [u8::from(flag == Some(true))]);
+    let [superuser, login] = flags.each_ref().map(|flag| Value::Bytes(flag));
+    let hash = hash.as_deref().map_or(Value::Unset, text);
+    run(coordinator, INSERT, &[text(name), superuser, login, hash]).await?;
+    let settings = coordinator.access().shared.settings();
+    if settings.restricts_datacenters {
+        let datacenters = options.datacenters.as_deref().unwrap_or_default();
+        store::set_datacenters(coordinator, name, datacenters).await?;
+    }
+    if settings.authorizes && matches!(principal, Principal::Role { .. }) {
+        let resource = Resource::Role(name.to_owned());
+        let all = resource.kind().applicable();
+        grants::add(coordinator, principal.name(), &resource, all).await?;
+    }
+    store::changed(coordinator)
 }
 
-/// Refuses passwords: the node does not authenticate clients.
-fn check_options(options: &RoleOptions) -> Result<()> {
-    let refused = |option: &str| {
-        Err(Error::Invalid(format!(
-            "org.apache.cassandra.auth.CassandraRoleManager doesn't support {option}"
-        )))
-    };
+pub(super) async fn check_alter(
+    coordinator: &Coordinator,
+    (name, if_exists): (&str, bool),
+    options: &RoleOptions,
+    principal: &Principal,
+) -> Result<()> {
+    check_options(coordinator, options)?;
+    if !options.named {
+        return invalid("ALTER [ROLE|USER] can't be empty".to_owned());
+    }
+    check_datacenters(coordinator, options)?;
+    not_anonymous(principal)?;
+    if !if_exists && !store::exists(coordinator, name).await? {
+        return invalid(format!("Role {name} doesn't exist"));
+    }
+    Ok(())
+}
+
+pub(super) async fn alter(
+    coordinator: &Coordinator,
+    name: &str,
+    options: &RoleOptions,
+) -> Result<Outcome> {
+    if !store::exists(coordinator, name).await? {
+        return Ok(Outcome::Void);
+    }
+    let settings = coordinator.access().shared.settings();
+    if options.datacenters.is_some() && !settings.restricts_datacenters {
+        let what = "ACCESS TO DATACENTERS operations not supported by AllowAllNetworkAuthorizer";
+        return invalid(what.to_owned());
+    }
     if options.password.is_some() {
-        refused("PASSWORD")
-    } else if options.hashed_password.is_some() {
-        refused("HASHED_PASSWORD")
-    } else if !options.custom.is_empty() {
-        refused("OPTIONS")
-    } else {
-        Ok(())
+        limit_password_changes(coordinator, name).await?;
     }
+    const UPDATE: &str = "UPDATE system_auth.roles SET is_superuser = ?, can_login = ?, salted_hash = ? WHERE role = ?";
+    let hash = hash(coordinator, options).await?;
+    let flags = [options.superuser, options.login].map(|flag| flag.map(|flag| [u8::from(flag)]));
+    let flag = |flag: &Option<[u8; 1]>| flag.is_some();
+    if flags.iter().any(flag) || hash.is_some() {
+        let [superuser, login] = flags.each_ref().map(|flag| match flag {
+            Some(flag) => Value::Bytes(flag),
+            None => Value::Unset,
+        });
+        let hash = hash.as_deref().map_or(Value::Unset, text);
+        run(coordinator, UPDATE, &[superuser, login, hash, text(name)]).await?;
+    }
+    if let Some(datacenters) = &options.datacenters {
+        store::set_datacenters(coordinator, name, datacenters).await?;
+    }
+    store::changed(coordinator)
+}
+
+pub(super) async fn check_drop(
+    coordinator: &Coordinator,
+    (name, if_exists): (&str, bool),
+    principal: &Principal,
+) -> Result<()> {
+    not_anonymous(principal)?;
+    if !if_exists && !store::exists(coordinator, name).await? {
+        return invalid(format!("{name} doesn't exist"));
+    }
+    if matches!(principal, Principal::Role { name: own } if own == name) {
+        return invalid("Cannot DROP primary role for current login".to_owned());
+    }
+    Ok(())
+}
+
+pub(super) async fn drop_role(coordinator: &Coordinator, name: &str) -> Result<Outcome> {
+    if !store::exists(coordinator, name).await? {
+        return Ok(Outcome::Void);
+    }
+    run(coordinator, "DELETE FROM system_auth.roles WHERE role = ?", &[text(name)]).await?;
+    const MEMBERS: &str = "SELECT member FROM system_auth.role_members WHERE role = ?";
+    for row in run(coordinator, MEMBERS, &[text(name)]).await? {
+        if let Some(member) = store::string(row.first()) {
+            set_membership(coordinator, false, (name, &member)).await?;
+        }
+    }
+    run(coordinator, "DELETE FROM system_auth.role_members WHERE role = ?", &[text(name)]).await?;
+    identities::drop_all(coordinator, name).await?;
+    grants::revoke_all_from(coordinator, name).await?;
+    grants::revoke_all_on(coordinator, &Resource::Role(name.to_owned())).await?;
+    store::drop_datacenters(coordinator, name).await?;
+    store::changed(coordinator)
+}
+
+pub(super) async fn check_grant(
+    coordinator: &Coordinator,
+    names: [&str; 2],
+    principal: &Principal,
+) -> Result<()> {
+    not_anonymous(principal)?;
+    for name in names {
+        if !store::exists(coordinator, name).await? {
+            return invalid(format!("{name} doesn't exist"));
+        }
+    }
+    Ok(())
+}
+
+/// GRANT and REVOKE of a role.
+pub(super) async fn grant(
+    coordinator: &Coordinator,
+    is_grant: bool,
+    [role, grantee]: [&str; 2],
+) -> Result<Outcome> {
+    let inherits = async |of: &str, other: &str| -> Result<bool> {
+        let closure = questions::closure(coordinator, of).await?;
+        Ok(closure.iter().any(|role| role.name == other))
+    };
+    if is_grant {
+        if inherits(grantee, role).await? {
+            return invalid(format!("{grantee} is a member of {role}"));
+        }
+        if inherits(role, grantee).await? {
+            return invalid(format!("{role} is a member of {grantee}"));
+        }
+    } else {
+        let row = store::role(coordinator, grantee).await?;
+        let is_direct = row.is_some_and(|row| row.member_of.iter().any(|of| of == role));
+        if !is_direct && role != grantee {
+            return invalid(format!("{grantee} is not a member of {role}"));
+        }
+    }
+    set_membership(coordinator, is_grant, (role, grantee)).await?;
+    const INSERT: &str = "INSERT INTO system_auth.role_members (role, member) VALUES (?, ?)";
+    const DELETE: &str = "DELETE FROM system_auth.role_members WHERE role = ? AND member = ?";
+    let statement = if is_grant { INSERT } else { DELETE };
+    run(coordinator, statement, &[text(role), text(grantee)]).await?;
+    store::changed(coordinator)
+}
+
+/// `modifyRoleMembership`
+async fn set_membership(
+    coordinator: &Coordinator,
+    is_member: bool,
+    (role, member): (&str, &str),
+) -> Result<()> {
+    const ADD: &str = "UPDATE system_auth.roles SET member_of = member_of + ? WHERE role = ?";
+    const REMOVE: &str = "UPDATE system_auth.roles SET member_of = member_of - ? WHERE role = ?";
+    let set = texts([role].into_iter());
+    let statement = if is_member { ADD } else { REMOVE };
+    run(coordinator, statement, &[Value::Bytes(&set), text(member)]).await.map(drop)
+}
+
+/// `RoleOptions.validate`
+fn check_options(coordinator: &Coordinator, options: &RoleOptions) -> Result<()> {
+    let settings = coordinator.access().shared.settings();
+    let refused = |option: &str| {
+        invalid(format!("org.apache.cassandra.auth.CassandraRoleManager doesn't support {option}"))
+    };
+    if options.password.is_some() && !settings.asks_for_password {
+        return refused("PASSWORD");
+    }
+    if options.hashed_password.is_some() && !settings.asks_for_password {
+        return refused("HASHED_PASSWORD");
+    }
+    if !options.custom.is_empty() {
+        return refused("OPTIONS");
+    }
+    if options.cidrs.is_some() {
+        return invalid("not supported yet: ACCESS FROM CIDRS".to_owned());
+    }
+    match &options.hashed_password {
+        Some(hash) => hash_is_readable(hash).map_err(Error::Invalid),
+        None => Ok(()),
+    }
+}
+
+/// `DCPermissions.validate`
+fn check_datacenters(coordinator: &Coordinator, options: &RoleOptions) -> Result<()> {
+    let catalog = coordinator.shard().tables().catalog();
+    let named = options.datacenters.as_deref().unwrap_or_default();
+    match named.iter().all(|name| name == catalog.data_center()) {
+        true => Ok(()),
+        false => invalid(format!(
+            "Invalid value(s) for DATACENTERS '[{}]',All values must be valid datacenters",
+            named.join(", ")
+        )),
+    }
+}
+
+/// What is stored of the password, if one is named.
+async fn hash(coordinator: &Coordinator, options: &RoleOptions) -> Result<Option<String>> {
+    match (&options.hashed_password, &options.password) {
+        (Some(hash), _) => Ok(Some(hash.clone())),
+        (None, Some(password)) => {
+            let hashers = coordinator.access().shared.hashers();
+            let hash = hashers.hash(password.clone()).await;
+            hash.map(Some).map_err(|full| Error::Overloaded(full.to_string()))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+/// `enforcePasswordUpdateRateLimit` (CVE-2026-32588)
+async fn limit_password_changes(coordinator: &Coordinator, role: &str) -> Result<()> {
+    let shared = &coordinator.access().shared;
+    let interval = shared.settings().password_update_min_interval;
+    if interval.is_zero() {
+        return Ok(());
+    }
+    let written = store::password_time(coordinator, role).await?;
+    let interval_micros = i64::try_from(interval.as_micros()).unwrap_or(i64::MAX);
+    let is_recent = |written: i64| unix_micros().saturating_sub(written) < interval_micros;
+    if written.is_some_and(is_recent) || !shared.claims_password_update(role) {
+        return Err(Error::Overloaded(format!(
+            "Password for role {role} can only be changed every {}ms.",
+            interval.as_millis()
+        )));
+    }
+    Ok(())
 }

@@ -17,6 +17,7 @@ use halcyon_functions as functions;
 use halcyon_io::clock::{self, unix_micros};
 use halcyon_io::compute;
 use halcyon_model::CqlType;
+use halcyon_model::access::Principal;
 use halcyon_schema::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
 use halcyon_schema::change::{self, Change, Context};
 use halcyon_schema::mask::MaskedColumn;
@@ -27,21 +28,10 @@ use halcyon_syntax::ast::{
     CreateFunction, MaskText, QualifiedName, RawTerm, Statement, StatementKind, TableChange,
 };
 
+use crate::access::{self, Changed};
 use crate::coordinator::Coordinator;
 use crate::shards::on_shard;
 use crate::{Error, Outcome, QueryOptions, Result, views};
-
-/// Checks that are made at preparation, before execution.
-pub(crate) fn check(
-    statement: &Statement,
-    catalog: &Catalog,
-    keyspace: Option<&str>,
-) -> Result<()> {
-    if let StatementKind::Truncate { name } = &statement.kind {
-        find_table(name, catalog, keyspace)?;
-    }
-    Ok(())
-}
 
 /// How long the body of a function may wait for its compiler: a JVM starts.
 const COMPILATION_MAX: Duration = Duration::from_secs(90);
@@ -50,6 +40,7 @@ pub(crate) async fn execute_schema(
     coordinator: &Coordinator,
     statement: &Statement,
     options: &QueryOptions<'_>,
+    principal: &Principal,
 ) -> Result<Outcome> {
     let keyspace = options.keyspace;
     match &statement.kind {
@@ -58,11 +49,11 @@ pub(crate) async fn execute_schema(
             Ok(Outcome::SetKeyspace(keyspace.clone()))
         }
         StatementKind::Truncate { name } => truncate(coordinator, name, keyspace).await,
-        StatementKind::Auth(_) => {
-            Err(Error::Invalid("not supported yet: roles and permissions".to_owned()))
+        StatementKind::Auth(statement) => {
+            access::execute(coordinator, statement, options, principal).await
         }
         StatementKind::Describe(wanted) => describe::execute(coordinator, wanted, options).await,
-        _ => change_schema(coordinator, statement, keyspace).await,
+        _ => change_schema(coordinator, statement, keyspace, principal).await,
     }
 }
 
@@ -142,6 +133,7 @@ async fn change_schema(
     coordinator: &Coordinator,
     statement: &Statement,
     keyspace: Option<&str>,
+    principal: &Principal,
 ) -> Result<Outcome> {
     let kind = statement.kind.clone();
     let drops_columns = matches!(
@@ -157,17 +149,21 @@ async fn change_schema(
     let made = on_shard(coordinator.shard(), 0, move |_| async move {
         let lock = engine.schema().lock().await;
         let (catalog, at) = (engine.tables().catalog(), engine.tables().write_time());
+        let before = catalog.clone();
         let (made, rows) = change_apart(&engine, catalog, kind, own, (table_id, at)).await?;
-        if made.event.is_some() {
+        let mut changed = Changed::default();
+        if let Some(event) = &made.event {
+            changed = Changed::of(&before, &made.catalog, &event.keyspace);
             engine.schema().change(&lock, Arc::new(made.catalog.clone()), rows).await?;
             if drops_columns {
                 let rest = change::drop_time(at.micros).saturating_add(1) - at.micros;
                 clock::sleep(Duration::from_micros(rest.unsigned_abs())).await;
             }
         }
-        Ok(made)
+        Ok((made, changed))
     });
-    let made = made.await?;
+    let (made, changed) = made.await?;
+    access::follow(coordinator, &statement.kind, &changed, principal).await?;
     if let StatementKind::CreateIndex(create) = &statement.kind {
         // Not with the lock, which other changes of the schema wait for.
         let engine = coordinator.engine();

@@ -8,16 +8,30 @@
 //! An AUTH_RESPONSE that nothing asked for is accepted.
 
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
 use halcyon_model::access::Principal;
-use halcyon_protocol::{Compression, Opcode, Startup, Version};
+use halcyon_protocol::{Compression, Error, Opcode, Startup, Version};
 
 /// How clients log in.
 pub(crate) trait Authenticator: Send + Sync {
     /// The name that drivers know, and the exchange with one client; `None`: clients are not asked, and stay anonymous.
-    fn begin(&self) -> Option<(&'static str, Box<dyn Exchange>)>;
+    fn begin(&self, verifier: Rc<dyn Verifier>) -> Option<Login>;
 }
+
+/// Compares what a client presents with what the node stores.
+pub(crate) trait Verifier {
+    /// The principal of a role and its password.
+    fn password(
+        &self,
+        role: String,
+        password: String,
+    ) -> LocalBoxFuture<'_, Result<Principal, Error>>;
+}
+
+/// The name of a class, which drivers match, and the exchange that follows.
+pub(crate) type Login = (&'static str, Box<dyn Exchange>);
 
 /// The exchange of tokens with one client (SASL).
 pub(crate) trait Exchange {
@@ -25,14 +39,14 @@ pub(crate) trait Exchange {
     fn answer<'a>(
         &'a mut self,
         token: &'a [u8],
-    ) -> LocalBoxFuture<'a, Result<ControlFlow<Principal, Vec<u8>>, String>>;
+    ) -> LocalBoxFuture<'a, Result<ControlFlow<Principal, Vec<u8>>, Error>>;
 }
 
 /// `AllowAllAuthenticator`
 pub(crate) struct AllowAll;
 
 impl Authenticator for AllowAll {
-    fn begin(&self) -> Option<(&'static str, Box<dyn Exchange>)> {
+    fn begin(&self, _: Rc<dyn Verifier>) -> Option<Login> {
         None
     }
 }
@@ -86,8 +100,8 @@ impl Handshake {
     }
 
     /// After a STARTUP.
-    pub(super) fn begin(&mut self, authenticator: &dyn Authenticator) -> Reply {
-        match authenticator.begin() {
+    pub(super) fn begin(&mut self, login: Option<Login>) -> Reply {
+        match login {
             None => {
                 self.stage = Stage::Ready;
                 Reply::Ready
@@ -100,7 +114,7 @@ impl Handshake {
     }
 
     /// After an AUTH_RESPONSE. A client that is refused may try again.
-    pub(super) async fn proceed(&mut self, token: &[u8]) -> Result<Reply, String> {
+    pub(super) async fn proceed(&mut self, token: &[u8]) -> Result<Reply, Error> {
         let Stage::Authenticating(exchange) = &mut self.stage else { return Ok(Reply::Ready) };
         match exchange.answer(token).await? {
             ControlFlow::Continue(challenge) => Ok(Reply::Challenge(challenge)),
@@ -128,31 +142,28 @@ pub(super) fn check_startup(
 #[cfg(test)]
 mod tests {
     use halcyon_io::block_on;
+    use halcyon_protocol::ErrorKind;
 
     use super::*;
 
     /// Asks for a second token, and accepts `open`.
-    struct TwoSteps;
-
-    impl Authenticator for TwoSteps {
-        fn begin(&self) -> Option<(&'static str, Box<dyn Exchange>)> {
-            Some(("TwoSteps", Box::new(Challenged(false))))
-        }
-    }
-
     struct Challenged(bool);
+
+    fn wrong() -> Error {
+        Error::new(ErrorKind::BadCredentials, "wrong")
+    }
 
     impl Exchange for Challenged {
         fn answer<'a>(
             &'a mut self,
             token: &'a [u8],
-        ) -> LocalBoxFuture<'a, Result<ControlFlow<Principal, Vec<u8>>, String>> {
+        ) -> LocalBoxFuture<'a, Result<ControlFlow<Principal, Vec<u8>>, Error>> {
             let is_second = std::mem::replace(&mut self.0, true);
-            let role = || Principal::Role { name: "r".to_owned(), is_superuser: false };
+            let role = || Principal::Role { name: "r".to_owned() };
             let answer = match (is_second, token) {
                 (false, _) => Ok(ControlFlow::Continue(b"again".to_vec())),
                 (true, b"open") => Ok(ControlFlow::Break(role())),
-                (true, _) => Err("wrong".to_owned()),
+                (true, _) => Err(wrong()),
             };
             Box::pin(std::future::ready(answer))
         }
@@ -165,7 +176,7 @@ mod tests {
         assert!(handshake.expects(Opcode::Options).is_ok());
         assert!(handshake.expects(Opcode::Query).is_err());
         assert!(handshake.expects(Opcode::AuthResponse).is_err());
-        assert_eq!(handshake.begin(&AllowAll), Reply::Ready);
+        assert_eq!(handshake.begin(None), Reply::Ready);
         assert!(handshake.is_ready() && handshake.expects(Opcode::Query).is_ok());
         assert!(handshake.expects(Opcode::AuthResponse).is_ok());
         assert!(handshake.expects(Opcode::Startup).is_err());
@@ -175,13 +186,16 @@ mod tests {
     #[test]
     fn a_login_takes_as_many_tokens_as_it_needs() {
         let mut handshake = Handshake::default();
-        assert_eq!(handshake.begin(&TwoSteps), Reply::Authenticate("TwoSteps"));
+        assert_eq!(
+            handshake.begin(Some(("TwoSteps", Box::new(Challenged(false))))),
+            Reply::Authenticate("TwoSteps")
+        );
         let refusal = "Unexpected message QUERY, expecting SASL_RESPONSE".to_owned();
         assert_eq!(handshake.expects(Opcode::Query), Err(refusal));
         assert!(handshake.expects(Opcode::AuthResponse).is_ok() && !handshake.is_ready());
         block_on(async {
             assert_eq!(handshake.proceed(b"x").await, Ok(Reply::Challenge(b"again".to_vec())));
-            assert_eq!(handshake.proceed(b"y").await, Err("wrong".to_owned()));
+            assert_eq!(handshake.proceed(b"y").await, Err(wrong()));
             assert!(!handshake.is_ready());
             let success = handshake.proceed(b"open").await;
             assert!(matches!(success, Ok(Reply::Success(Principal::Role { .. }))));

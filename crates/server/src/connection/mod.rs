@@ -38,7 +38,7 @@ use crate::admission::ConnectionPermit;
 use crate::client_state::ClientState;
 use crate::clients::Entry;
 
-pub(crate) use handshake::{AllowAll, Authenticator};
+pub(crate) use handshake::{AllowAll, Authenticator, Exchange, Login, Verifier};
 pub(crate) use tls::Tls;
 pub(crate) use transport::Transport;
 
@@ -133,6 +133,7 @@ impl Connection {
 
     /// The client is who it says to be.
     fn log_in(&self, principal: Principal) {
+        self.entry.info().username = Some(principal.name().to_owned());
         let keyspace = self.state.borrow().keyspace.clone();
         *self.state.borrow_mut() = Rc::new(ClientState { principal, keyspace });
     }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use halcyon_io::clock::{Instant, now};
 use halcyon_io::{compute, panic_point, start};
+use halcyon_model::access::Principal;
 use halcyon_protocol::{
     Decoder, Envelope, Error, ErrorKind, Limits, Notes, Opcode, Packed, ProtocolError, ReplyTo,
     Request, Response,
@@ -203,7 +204,7 @@ async fn take_in(
 
 /// Answers a STARTUP, after which both directions may have another form.
 fn start_up(
-    shard: &ShardServer,
+    shard: &Rc<ShardServer>,
     connection: &Connection,
     (decoder, handshake): (&mut Decoder, &mut Handshake),
     envelope: &Envelope,
@@ -222,7 +223,7 @@ fn start_up(
             connection.throw_on_overload.set(startup.get("THROW_ON_OVERLOAD") == Some("1"));
             connection.entry.info().options = startup.options;
             connection.start(decoder, envelope.version, compression);
-            let reply = handshake.begin(shard.shared.authenticator.as_ref());
+            let reply = handshake.begin(shard.shared.authenticator.begin(shard.clone()));
             answer(connection, to, reply);
         }
         Err(message) => refuse(message),
@@ -260,9 +261,9 @@ async fn log_in(
             }
             answer(connection, to, reply);
         }
-        Err(why) => {
-            logs.login(connection.peer, Err(&why)).await;
-            connection.answer_error(to, Error::new(ErrorKind::BadCredentials, why));
+        Err(error) => {
+            logs.login(connection.peer, Err(&error.message)).await;
+            connection.answer_error(to, error);
         }
     }
 }
@@ -270,7 +271,10 @@ async fn log_in(
 fn answer(connection: &Connection, to: ReplyTo, reply: Reply) {
     let notes = Notes::default();
     match reply {
-        Reply::Ready => connection.answer(to, &Response::Ready, &notes),
+        Reply::Ready => {
+            connection.log_in(Principal::Anonymous);
+            connection.answer(to, &Response::Ready, &notes);
+        }
         Reply::Authenticate(name) => connection.answer(to, &Response::Authenticate(name), &notes),
         Reply::Challenge(token) => {
             connection.answer(to, &Response::AuthChallenge(Some(&token)), &notes);

@@ -5,6 +5,7 @@
 //! 3. What a starred key says becomes a field here or an option of the engine; the others are listed once at start, unless they
 //!    protect the user (`protection.rs`).
 
+mod access;
 mod audit;
 mod denylist;
 mod encryption;
@@ -119,6 +120,7 @@ pub struct Settings {
     pub transport: Transport,
     pub metrics: MetricsAddress,
     pub limits: halcyon_query::RequestLimits,
+    pub access: halcyon_access::Settings,
     /// Holds the default directories, and the lock against a second process.
     pub data_dir: PathBuf,
     pub disk: DiskOptions,
@@ -149,6 +151,8 @@ impl Settings {
         let values = Values { keys, file };
         values.refuse_what_cannot_be(&mut errors);
         values.refuse_protection(&mut errors);
+        let access = values.access(&mut errors);
+        let access = errors.take(access);
         let data_dir = values.data_dir(overrides);
         let place = errors.take(values.place(overrides)).flatten();
         let num_tokens = errors.take(values.num_tokens());
@@ -191,6 +195,7 @@ impl Settings {
             transport,
             metrics,
             limits,
+            access: access.unwrap_or_default(),
             disk: DiskOptions {
                 // Enough for compactions beside reads; on a small machine, less.
                 buffer_budget: buffers

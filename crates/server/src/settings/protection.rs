@@ -9,22 +9,8 @@ use super::file::Node;
 use super::keys::{Key, Support};
 use super::{Error, Errors, Values, value};
 
-/// The only classes that there are: they allow everything.
-const CLASSES: [(&str, &str); 5] = [
-    ("authenticator", "AllowAllAuthenticator"),
-    ("authorizer", "AllowAllAuthorizer"),
-    ("role_manager", "CassandraRoleManager"),
-    ("network_authorizer", "AllowAllNetworkAuthorizer"),
-    ("cidr_authorizer", "AllowAllCIDRAuthorizer"),
-];
-
 impl Values {
     pub(super) fn refuse_protection(&self, errors: &mut Errors) {
-        for (name, class) in CLASSES {
-            if self.class(name).is_some_and(|found| found != class) {
-                errors.add(self.wrong(name, &format!("{class} (others are not supported yet)")));
-            }
-        }
         let relied_on = |key: &&Key| {
             key.support == Support::Refused
                 && self.node(key.name).is_some_and(|node| protects(key, node))

@@ -102,9 +102,9 @@ fn refusals() {
         ("num_tokens: [1]\n", "Invalid value `[1]` of num_tokens; allowed: a whole number"),
         ("commitlog_sync: periodic\n", "Missing value for commitlog_sync_period"),
         (
-            "authenticator:\n  class_name: org.apache.cassandra.auth.PasswordAuthenticator\n",
-            "Invalid value `{class_name=org.apache.cassandra.auth.PasswordAuthenticator}` of authenticator; allowed: \
-             AllowAllAuthenticator (others are not supported yet)",
+            "authenticator:\n  class_name: org.example.PasswordAuthenticator\n",
+            "Invalid value `{class_name=org.example.PasswordAuthenticator}` of authenticator; allowed: \
+             AllowAllAuthenticator or PasswordAuthenticator (others are not supported yet)",
         ),
         (
             "default_compaction:\n  class_name: FooStrategy\n",
@@ -141,7 +141,12 @@ fn protection_is_obeyed_or_refused() {
             "transparent_data_encryption_options",
         ),
         ("role_manager: org.example.Roles\n", "role_manager"),
-        ("network_authorizer: CassandraNetworkAuthorizer\n", "network_authorizer"),
+        ("network_authorizer: CassandraNetworkAuthorizer\n", "CassandraNetworkAuthorizer"),
+        ("authorizer: CassandraAuthorizer\n", "CassandraAuthorizer has authorization enabled"),
+        ("cidr_authorizer: CassandraCIDRAuthorizer\n", "cidr_authorizer"),
+        ("permissions_cache_active_update: true\n", "permissions_cache_active_update"),
+        ("auth_cache_warming_enabled: true\n", "auth_cache_warming_enabled"),
+        ("auth_bcrypt_gensalt_log2_rounds: 3\n", "4 to 30"),
     ];
     for (text, name) in refused {
         let message = load(text).unwrap_err().to_string();
@@ -203,6 +208,32 @@ fn encryption_is_read() {
         assert!(message.contains(part), "{message}");
     }
     assert_eq!(load("native_transport_port_ssl: 9142\n").unwrap().transport.port_ssl, Some(9142));
+}
+
+/// Proves that roles and permissions are set by Cassandra's names, as a class or as its name, and that an update interval shortens what a
+/// cache believes.
+#[test]
+fn access_has_cassandras_settings() {
+    let access = |text: &str| load(text).unwrap().access;
+    let open = access("");
+    assert!(!open.asks_for_password && !open.authorizes && !open.restricts_datacenters);
+    assert_eq!(open, halcyon_access::Settings::default());
+    let text = "authenticator:\n  class_name: org.apache.cassandra.auth.PasswordAuthenticator\n  parameters:\n\
+                authorizer: {class_name: CassandraAuthorizer}\nnetwork_authorizer: CassandraNetworkAuthorizer\n\
+                role_manager: CassandraRoleManager\nroles_validity_in_ms: 500\npermissions_validity: 10s\n\
+                permissions_update_interval: 3s\ncredentials_validity: 0ms\ncredentials_cache_max_entries: 7\n\
+                native_transport_max_auth_threads: 2\nauth_bcrypt_gensalt_log2_rounds: 4\n\
+                role_password_update_min_interval: 0ms\nsuperuser_setup_delay: 1ms\n";
+    let closed = access(text);
+    assert!(closed.asks_for_password && closed.authorizes && closed.restricts_datacenters);
+    let validities = [closed.roles, closed.permissions, closed.credentials].map(|of| of.validity);
+    assert_eq!(validities, [500, 3000, 0].map(Duration::from_millis));
+    assert_eq!((closed.credentials.max_entries, closed.auth_threads), (7, 2));
+    assert_eq!((closed.hash_rounds, closed.password_update_min_interval), (4, Duration::ZERO));
+    assert_eq!(closed.superuser_setup_delay, Duration::from_millis(1));
+    let with_parameters =
+        "authenticator: {class_name: PasswordAuthenticator, parameters: {a: b}}\n";
+    assert!(load(with_parameters).unwrap_err().to_string().contains("without parameters"));
 }
 
 /// Proves that neither `system_views.settings` nor an error shows a secret.
@@ -316,10 +347,6 @@ const ABOUT_NOTHING: [(&[&str], &str); 10] = [
         "there are no streams",
     ),
     (&["cdc_"], "without cdc_enabled, which is refused"),
-    (
-        &["permissions_", "roles_", "credentials_", "auth_cache_warming_enabled"],
-        "without an authenticator, which is refused",
-    ),
     (
         &[
             "gc_",
@@ -440,7 +467,7 @@ fn restrictions_that_cannot_be_had_are_named() {
 #[test]
 fn all_that_is_wrong_is_told() {
     let text = "cdc_enabled: true\nfoo: 1\nshards: 0\nmemtable_flush_writers: -1\ncommitlog_sync: often\n\
-                column_index_size: 64\nauthenticator: PasswordAuthenticator\nconcurrent_compactors: 1000000\n\
+                column_index_size: 64\nauthenticator: LdapAuthenticator\nconcurrent_compactors: 1000000\n\
                 native_transport_port: 70000\ntables_fail_threshold: 3\npartitioner: RandomPartitioner\n";
     let message = load(text).unwrap_err().to_string();
     for name in [

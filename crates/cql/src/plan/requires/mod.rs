@@ -12,12 +12,13 @@ mod roles;
 mod schema;
 
 use halcyon_model::access::{Permission, Resource};
-use halcyon_schema::catalog::{Catalog, Table};
-use halcyon_syntax::ast::{GrantedOn, StatementKind};
+use halcyon_schema::catalog::{Catalog, Table, TableKind};
+use halcyon_syntax::ast::StatementKind;
 
 use super::restrictions::Restrictions;
 
 pub use requirement::Requirement;
+pub use roles::{applicable, resource};
 
 fn table_of(table: &Table) -> Resource {
     let (keyspace, table) = (table.schema.keyspace.clone(), table.schema.name.clone());
@@ -61,8 +62,13 @@ pub(super) fn of_modification(
 ) -> Vec<Requirement> {
     let permission = |permission| Requirement::Permission(permission, table_of(table));
     let mut requires = vec![permission(Permission::Modify)];
+    requires.extend(acting(table));
     if has_conditions || !table.views.is_empty() {
         requires.push(permission(Permission::Select));
+    }
+    if has_conditions && !table.masks.is_empty() {
+        // The answer of a condition that does not hold has the row as it is.
+        requires.push(permission(Permission::Unmask));
     }
     requires.extend(table.views.iter().map(|view| {
         let (keyspace, table) = (table.schema.keyspace.clone(), view.clone());
@@ -70,6 +76,20 @@ pub(super) fn of_modification(
     }));
     requires.extend(executes(calls));
     requires
+}
+
+/// Of a virtual table whose rows act, what the MBean behind the same verb of `nodetool` asks (`AuthorizationProxy`), beside MODIFY: a
+/// permission on a keyspace does not let a role stop a compaction or change a setting.
+fn acting(table: &Table) -> Option<Requirement> {
+    const STORAGE_SERVICE: &str = "org.apache.cassandra.db:type=StorageService";
+    let permission = match (table.schema.keyspace.as_str(), table.schema.name.as_str()) {
+        ("system_views", "settings") => Permission::Modify,
+        ("halcyon_views", _) => Permission::Execute,
+        _ => return None,
+    };
+    let is_virtual = table.kind == TableKind::Virtual;
+    let mbean = Resource::MBean(STORAGE_SERVICE.to_owned());
+    is_virtual.then_some(Requirement::Permission(permission, mbean))
 }
 
 /// What a statement without a plan requires. `keyspace`: the one in force.
@@ -84,22 +104,13 @@ pub fn of_statement(
     }
 }
 
-/// The resource that a statement names; `None`: it lacks its keyspace, or names types that are not there.
-pub fn resource_of(
-    granted: &GrantedOn,
-    catalog: &Catalog,
-    keyspace: Option<&str>,
-) -> Option<Resource> {
-    roles::resolved(granted, catalog, keyspace)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
     use halcyon_schema::Schema;
-    use halcyon_schema::catalog::{Keyspace, TableKind};
+    use halcyon_schema::catalog::Keyspace;
     use halcyon_schema::index::{Index, IndexKind, IndexPart};
     use halcyon_schema::mask::ColumnMask;
     use halcyon_schema::view::View;
@@ -155,9 +166,15 @@ mod tests {
 
     fn shown(requirement: &Requirement) -> String {
         match requirement {
-            Requirement::Permission(permission, resource) => {
+            Requirement::Permission(permission, resource)
+            | Requirement::Grantable(permission, resource)
+            | Requirement::Privilege(permission, resource) => {
                 format!("{} {resource}", permission.name())
             }
+            Requirement::SuperuserOver(role, _) => format!("superuser over {role}"),
+            Requirement::OtherRole(role, _) => format!("not {role}"),
+            Requirement::Alter { role, not_own } => format!("ALTER {role}{}", not_own.join(" ")),
+            Requirement::DropIdentity(identity, _) => format!("DROP {identity}"),
             Requirement::Unmasked { table, columns } => {
                 format!("UNMASK {table} {}", columns.join(" "))
             }
@@ -192,7 +209,7 @@ mod tests {
             ("INSERT INTO plain (k, v) VALUES (1, 2)", "MODIFY <table ks.plain>"),
             (
                 "UPDATE plain SET v = 1 WHERE k = 1 IF v = 2",
-                "MODIFY <table ks.plain>, SELECT <table ks.plain>",
+                "MODIFY <table ks.plain>, SELECT <table ks.plain>, UNMASK <table ks.plain>",
             ),
             (
                 "DELETE FROM t WHERE k = 1",
@@ -200,7 +217,7 @@ mod tests {
             ),
             (
                 "BEGIN BATCH INSERT INTO plain (k) VALUES (1); INSERT INTO plain (k) VALUES (2) IF NOT EXISTS; APPLY BATCH",
-                "MODIFY <table ks.plain>, SELECT <table ks.plain>",
+                "MODIFY <table ks.plain>, SELECT <table ks.plain>, UNMASK <table ks.plain>",
             ),
             ("TRUNCATE plain", "MODIFY <table ks.plain>"),
             ("USE ks", ""),
@@ -249,9 +266,12 @@ mod tests {
         for (text, expected) in [
             ("CREATE ROLE r", "CREATE <all roles>"),
             ("CREATE ROLE r WITH SUPERUSER = true", "CREATE <all roles>, superuser role"),
-            ("ALTER ROLE r WITH LOGIN = true", "ALTER <role r>"),
-            ("ALTER ROLE r WITH SUPERUSER = false", "superuser role, ALTER <role r>"),
-            ("DROP ROLE r", "DROP <role r>"),
+            ("ALTER ROLE r WITH PASSWORD = 'p'", "ALTER r"),
+            ("ALTER ROLE r WITH LOGIN = true", "ALTER rLOGIN"),
+            ("ALTER ROLE r WITH SUPERUSER = false", "not r, superuser role, ALTER r"),
+            ("ALTER ROLE r WITH ACCESS TO ALL DATACENTERS", "superuser role, ALTER r"),
+            ("ALTER ROLE r WITH ACCESS FROM CIDRS { 'c' }", "superuser role, ALTER r"),
+            ("DROP ROLE r", "DROP <role r>, superuser over r"),
             ("GRANT r TO s", "AUTHORIZE <role r>"),
             ("GRANT SELECT ON t TO r", "AUTHORIZE <table ks.t>, SELECT <table ks.t>"),
             (
@@ -259,7 +279,12 @@ mod tests {
                 "AUTHORIZE <function ks.f(int)>, EXECUTE <function ks.f(int)>",
             ),
             ("LIST ROLES", ""),
-            ("ADD IDENTITY 'i' TO ROLE 'r'", "CREATE <all roles>"),
+            ("ADD IDENTITY 'i' TO ROLE 'r'", "CREATE <all roles>, superuser over r"),
+            ("DROP IDENTITY 'i'", "DROP i"),
+            (
+                "GRANT ALL ON FUNCTION ks.f(int) TO r",
+                "AUTHORIZE <function ks.f(int)>, ALTER <function ks.f(int)>, DROP <function ks.f(int)>, AUTHORIZE <function ks.f(int)>, EXECUTE <function ks.f(int)>",
+            ),
         ] {
             assert_eq!(required(text), expected, "{text}");
         }

@@ -4,7 +4,7 @@ use halcyon_model::CqlType;
 use halcyon_model::access::{Permission, Resource};
 use halcyon_schema::catalog::Catalog;
 use halcyon_schema::change::keyspace_of;
-use halcyon_syntax::ast::{AuthStatement, GrantedOn};
+use halcyon_syntax::ast::{AuthStatement, GrantedOn, RoleOptions};
 
 use super::requirement::Requirement;
 use crate::plan::term::resolve_type;
@@ -14,39 +14,79 @@ pub(super) fn of(
     catalog: &Catalog,
     keyspace: Option<&str>,
 ) -> Vec<Requirement> {
-    let on = |permission, resource| Requirement::Permission(permission, resource);
+    let privilege = |permission, resource| Requirement::Privilege(permission, resource);
     let role = |name: &String| Resource::Role(name.clone());
     match statement {
         AuthStatement::CreateRole { options, .. } => {
             let refusal = "Only superusers can create a role with superuser status";
             let superuser = options.superuser.filter(|is_wanted| *is_wanted);
             let superuser = superuser.map(|_| Requirement::SuperuserRole(refusal));
-            [on(Permission::Create, Resource::AllRoles)].into_iter().chain(superuser).collect()
+            let create = privilege(Permission::Create, Resource::AllRoles);
+            [create].into_iter().chain(superuser).collect()
         }
-        // A role may change some of its own options without ALTER.
-        AuthStatement::AlterRole { name, options, .. } => {
-            let refusal = "Only superusers are allowed to alter superuser status";
-            let superuser = options.superuser.map(|_| Requirement::SuperuserRole(refusal));
-            superuser.into_iter().chain([on(Permission::Alter, role(name))]).collect()
+        AuthStatement::AlterRole { name, options, .. } => altered(name, options),
+        AuthStatement::DropRole { name, .. } => {
+            let refusal = "Only superusers can drop a role with superuser status";
+            let over = Requirement::SuperuserOver(name.clone(), refusal);
+            vec![privilege(Permission::Drop, role(name)), over]
         }
-        AuthStatement::DropRole { name, .. } => vec![on(Permission::Drop, role(name))],
-        AuthStatement::GrantRole { role: name, .. } => vec![on(Permission::Authorize, role(name))],
-        AuthStatement::GrantPermissions { permissions, resource, .. } => {
-            let Some(resource) = resolved(resource, catalog, keyspace) else { return Vec::new() };
-            let each = [Permission::Authorize].into_iter().chain(permissions.iter().copied());
-            each.map(|permission| on(permission, resource.clone())).collect()
+        AuthStatement::GrantRole { role: name, .. } => {
+            vec![privilege(Permission::Authorize, role(name))]
         }
-        AuthStatement::AddIdentity { .. } => vec![on(Permission::Create, Resource::AllRoles)],
-        // DROP on the role of the identity is enough.
-        AuthStatement::DropIdentity { .. } => vec![on(Permission::Drop, Resource::AllRoles)],
+        AuthStatement::GrantPermissions { permissions, resource: granted, .. } => {
+            let Some(resource) = resource(granted, catalog, keyspace) else { return Vec::new() };
+            let granted = applicable(permissions, &resource);
+            let each = [Permission::Authorize].into_iter().chain(granted);
+            each.map(|permission| Requirement::Grantable(permission, resource.clone())).collect()
+        }
+        AuthStatement::AddIdentity { role, .. } => {
+            let refusal = "Only superusers can bind identities to a role with superuser status";
+            let over = Requirement::SuperuserOver(role.clone(), refusal);
+            vec![privilege(Permission::Create, Resource::AllRoles), over]
+        }
+        AuthStatement::DropIdentity { identity, .. } => {
+            let refusal =
+                "Only superusers can remove identity bindings from a role with superuser status";
+            vec![Requirement::DropIdentity(identity.clone(), refusal)]
+        }
         AuthStatement::ListPermissions { .. }
         | AuthStatement::ListRoles { .. }
         | AuthStatement::ListUsers => Vec::new(),
     }
 }
 
+/// In the order of `AlterRoleStatement.authorize`.
+fn altered(name: &str, options: &RoleOptions) -> Vec<Requirement> {
+    let own =
+        "You aren't allowed to alter your own superuser status or that of a role granted to you";
+    let superuser = "Only superusers are allowed to alter superuser status";
+    let datacenters = "Only superusers are allowed to alter access to datacenters.";
+    let cidrs = "Only superusers are allowed to alter access from CIDR groups.";
+    let mut requires = Vec::new();
+    if options.superuser.is_some() {
+        requires.push(Requirement::OtherRole(name.to_owned(), own));
+        requires.push(Requirement::SuperuserRole(superuser));
+    }
+    if options.datacenters.is_some() {
+        requires.push(Requirement::SuperuserRole(datacenters));
+    }
+    if options.cidrs.is_some() {
+        requires.push(Requirement::SuperuserRole(cidrs));
+    }
+    let named = [("LOGIN", options.login.is_some()), ("OPTIONS", !options.custom.is_empty())];
+    let not_own = named.into_iter().filter(|(_, is_named)| *is_named).map(|(name, _)| name);
+    requires.push(Requirement::Alter { role: name.to_owned(), not_own: not_own.collect() });
+    requires
+}
+
+/// What of these can be granted on the resource, once each and in their order; others are ignored.
+pub fn applicable(permissions: &[Permission], resource: &Resource) -> Vec<Permission> {
+    let of_kind = resource.kind().applicable().iter().copied();
+    of_kind.filter(|permission| permissions.contains(permission)).collect()
+}
+
 /// The resource that a text names; `None`: it lacks its keyspace, or names types that are not there.
-pub(super) fn resolved(
+pub fn resource(
     granted: &GrantedOn,
     catalog: &Catalog,
     keyspace: Option<&str>,

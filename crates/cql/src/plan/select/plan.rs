@@ -7,11 +7,13 @@ use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnKind;
 
 use super::grouping::Grouping;
+use crate::plan::execution::Work;
 use crate::plan::metadata::ResultColumns;
 use crate::plan::restrictions::Restrictions;
 use crate::plan::selection::Selection;
 use crate::plan::term::Term;
-use halcyon_schema::catalog::{ColumnRef, Table};
+use halcyon_schema::catalog::{Catalog, ColumnRef, Table};
+use halcyon_syntax::Result;
 
 #[derive(Debug, Clone)]
 pub struct SelectPlan {
@@ -41,6 +43,15 @@ impl SelectPlan {
     /// One row (or one per group) is made of many.
     pub fn is_aggregate(&self) -> bool {
         self.grouping.is_some() || self.selection.is_aggregate()
+    }
+
+    /// The plan of a client that may not see what is masked; `None`: nothing that it selects is.
+    pub fn masked(&self, catalog: &Catalog) -> Result<Option<Arc<SelectPlan>>> {
+        if self.table.masks.is_empty() {
+            return Ok(None);
+        }
+        let selection = self.selection.masked(&self.table, catalog, &Work::small())?;
+        Ok(Some(Arc::new(SelectPlan { selection, ..self.clone() })))
     }
 
     /// A warning that is sent with each execution.

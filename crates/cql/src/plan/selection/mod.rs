@@ -9,6 +9,7 @@
 mod elements;
 mod evaluate;
 mod evaluation;
+mod masked;
 mod names;
 mod prepare;
 mod qualify;

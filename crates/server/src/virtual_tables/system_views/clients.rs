@@ -58,7 +58,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
             told.encryption.map(|(_, cipher_suite)| cipher_suite).into(),
             told.encryption.is_some().into(),
             told.encryption.map(|(protocol, _)| protocol).into(),
-            "anonymous".into(),
+            told.username.as_deref().into(),
         ]);
     }
 }

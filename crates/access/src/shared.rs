@@ -1,0 +1,96 @@
+//! What the shards share.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
+
+use halcyon_io::Mutex;
+use halcyon_io::clock::{Instant, now};
+
+use crate::passwords::Hashers;
+use crate::settings::Settings;
+
+/// The role that a node without roles gets, and its password (`CassandraRoleManager`).
+pub const DEFAULT_SUPERUSER: &str = "cassandra";
+
+#[derive(Debug)]
+pub struct Access {
+    settings: Settings,
+    epoch: AtomicU64,
+    hashers: Hashers,
+    /// When the passwords of roles were last changed; only recent changes.
+    password_updates: Mutex<BTreeMap<String, Instant>>,
+}
+
+/// Of a node that allows everything.
+impl Default for Access {
+    fn default() -> Access {
+        Access::new(Settings::default())
+    }
+}
+
+impl Access {
+    pub fn new(settings: Settings) -> Access {
+        let hashers = Hashers::new(settings.auth_threads, settings.hash_rounds);
+        let (epoch, password_updates) = (AtomicU64::new(0), Mutex::default());
+        Access { settings, epoch, hashers, password_updates }
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub fn hashers(&self) -> &Hashers {
+        &self.hashers
+    }
+
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Acquire)
+    }
+
+    /// Has every shard forget what it has read. Called after a change of roles or permissions, before it is acknowledged.
+    pub fn begin_epoch(&self) {
+        self.epoch.fetch_add(1, AcqRel);
+    }
+
+    /// Whether the password of a role may be changed now; then the next change has to wait. Not a moment passes in between: of two
+    /// concurrent changes one is refused.
+    pub fn claims_password_update(&self, role: &str) -> bool {
+        let interval = self.settings.password_update_min_interval;
+        let (mut updates, now) = (self.password_updates.lock(), now());
+        updates.retain(|_, at| now - *at < interval);
+        if updates.contains_key(role) {
+            return false;
+        }
+        if !interval.is_zero() {
+            updates.insert(role.to_owned(), now);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use halcyon_io::{SimRuntime, clock};
+
+    use super::*;
+
+    /// Proves that a role's password changes at most once in the interval, those of others independently of it, and that zero allows all.
+    #[test]
+    fn cve_2026_32588_a_password_changes_once_in_five_seconds() {
+        SimRuntime::seeded(1).block_on(async {
+            let access = Access::new(Settings::default());
+            assert!(access.claims_password_update("r") && access.claims_password_update("s"));
+            assert!(!access.claims_password_update("r"));
+            clock::sleep(Duration::from_millis(4_999)).await;
+            assert!(!access.claims_password_update("r"));
+            clock::sleep(Duration::from_millis(2)).await;
+            assert!(access.claims_password_update("r"));
+            let password_update_min_interval = Duration::ZERO;
+            let access =
+                Access::new(Settings { password_update_min_interval, ..Settings::default() });
+            assert!(access.claims_password_update("r") && access.claims_password_update("r"));
+        });
+    }
+}

@@ -1,0 +1,82 @@
+//! Asks the judge, and learns what it lacks.
+
+use halcyon_cql::plan::requires::Requirement;
+use halcyon_model::access::{Permission, Principal, Resource};
+
+use super::judge::{Judge, Stop};
+use super::questions::Learnt;
+use crate::coordinator::Coordinator;
+use crate::{Error, Result};
+
+/// Asks for what a statement requires: what is in memory first.
+pub(super) async fn permit(
+    coordinator: &Coordinator,
+    requires: &[Requirement],
+    principal: &Principal,
+) -> Result<()> {
+    match Judge::new(coordinator, principal, &Learnt::default()).all(requires) {
+        Ok(()) => Ok(()),
+        Err(Stop::Refused(error)) => Err(error),
+        // Boxed: it is rare, and every request copies its future.
+        Err(Stop::Unknown(_)) => Box::pin(ask(coordinator, requires, principal)).await,
+    }
+}
+
+/// Whether a client may stay connected: not if its role was dropped, or may not log in any more.
+pub async fn may_stay(coordinator: &Coordinator, principal: &Principal) -> bool {
+    !matches!(Box::pin(ask(coordinator, &[], principal)).await, Err(Error::Unauthorized(_)))
+}
+
+async fn ask(
+    coordinator: &Coordinator,
+    requires: &[Requirement],
+    principal: &Principal,
+) -> Result<()> {
+    let mut learnt = Learnt::default();
+    loop {
+        match Judge::new(coordinator, principal, &learnt).all(requires) {
+            Ok(()) => return Ok(()),
+            Err(Stop::Refused(error)) => return Err(error),
+            Err(Stop::Unknown(question)) => learnt.learn(coordinator, question).await?,
+        }
+    }
+}
+
+/// Whether the principal is a superuser.
+pub(super) async fn is_superuser(coordinator: &Coordinator, who: &Principal) -> Result<bool> {
+    let mut learnt = Learnt::default();
+    loop {
+        match Judge::new(coordinator, who, &learnt).is_superuser() {
+            Ok(answer) => return Ok(answer),
+            Err(Stop::Refused(error)) => return Err(error),
+            Err(Stop::Unknown(question)) => learnt.learn(coordinator, question).await?,
+        }
+    }
+}
+
+/// Whether the principal has a permission on a resource itself or what contains it.
+pub(super) async fn has(
+    coordinator: &Coordinator,
+    principal: &Principal,
+    permission: Permission,
+    resource: &Resource,
+) -> Result<bool> {
+    let mut learnt = Learnt::default();
+    loop {
+        match Judge::new(coordinator, principal, &learnt).has(permission, resource) {
+            Ok(answer) => return Ok(answer),
+            Err(Stop::Refused(error)) => return Err(error),
+            Err(Stop::Unknown(question)) => learnt.learn(coordinator, question).await?,
+        }
+    }
+}
+
+/// `ClientState.ensureNotAnonymous`
+pub(super) fn not_anonymous(principal: &Principal) -> Result<()> {
+    match principal {
+        Principal::Anonymous => Err(Error::Unauthorized(
+            "You have to be logged in and not anonymous to perform this request".to_owned(),
+        )),
+        Principal::System | Principal::Role { .. } => Ok(()),
+    }
+}

@@ -1,0 +1,88 @@
+//! Logins with a password (`PasswordAuthenticator`), and the role that a node without roles gets.
+
+use halcyon_access::{DEFAULT_SUPERUSER, Full};
+use halcyon_model::access::Principal;
+use halcyon_model::request::Value;
+
+use super::questions;
+use super::store::{self, run, text};
+use crate::coordinator::Coordinator;
+use crate::{Error, Result};
+
+/// The principal of a role and its password. The password is compared on another thread.
+pub async fn log_in(
+    coordinator: &Coordinator,
+    role: String,
+    password: String,
+) -> Result<Principal> {
+    let wrong = || {
+        let text = format!("Provided username {role} and/or password are incorrect");
+        Error::BadCredentials(text)
+    };
+    let unable = |error: Error| match error {
+        Error::Overloaded(text) => Error::Overloaded(text),
+        error => Error::BadCredentials(format!("Unable to perform authentication: {error}")),
+    };
+    let hash = credentials(coordinator, &role).await.map_err(unable)?.ok_or_else(wrong)?;
+    if !verify(coordinator, password, hash).await? {
+        return Err(wrong());
+    }
+    if !questions::role(coordinator, &role).await.map_err(unable)?.can_login {
+        return Err(Error::BadCredentials(format!("{role} is not permitted to log in")));
+    }
+    Ok(Principal::Role { name: role })
+}
+
+async fn verify(coordinator: &Coordinator, password: String, hash: String) -> Result<bool> {
+    let verified = coordinator.access().shared.hashers().verify(password, hash).await;
+    verified.map_err(|full| match full {
+        Full::Full => Error::Overloaded(full.to_string()),
+        Full::Failed(_) => Error::Server(full.to_string()),
+    })
+}
+
+/// The hash of a role's password, from memory or from its row.
+async fn credentials(coordinator: &Coordinator, role: &str) -> Result<Option<String>> {
+    let state = coordinator.access();
+    let shared = &state.shared;
+    if let Some(known) = state.cache.borrow_mut().credentials(shared, role) {
+        return Ok(known);
+    }
+    let epoch = shared.epoch();
+    let hash = store::salted_hash(coordinator, role).await?;
+    if hash.is_some() {
+        // Names that are not roles are not kept: clients choose them.
+        state.cache.borrow_mut().put_credentials(shared, epoch, role, hash.clone());
+    }
+    Ok(hash)
+}
+
+/// What a start finds of the default superuser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DefaultSuperuser {
+    Created,
+    /// Its password is the one that everybody knows.
+    HasDefaultPassword,
+    /// It is absent, or its password is another one.
+    IsSafe,
+}
+
+/// Makes the default superuser if there is no role (`CassandraRoleManager.setupDefaultRole`).
+pub async fn default_superuser(coordinator: &Coordinator) -> Result<DefaultSuperuser> {
+    const INSERT: &str = "INSERT INTO system_auth.roles (role, is_superuser, can_login, salted_hash) VALUES (?, true, true, ?) USING TIMESTAMP 0";
+    let name = DEFAULT_SUPERUSER;
+    if store::all_roles(coordinator).await?.is_empty() {
+        let hash = coordinator.access().shared.hashers().hash(name.to_owned()).await;
+        let hash = hash.map_err(|full| Error::Server(full.to_string()))?;
+        run(coordinator, INSERT, &[text(name), Value::Bytes(hash.as_bytes())]).await?;
+        store::changed(coordinator)?;
+        return Ok(DefaultSuperuser::Created);
+    }
+    let hash = store::salted_hash(coordinator, name).await?;
+    let can_login = store::role(coordinator, name).await?.is_some_and(|role| role.can_login);
+    let has_default = match hash.filter(|_| can_login) {
+        Some(hash) => verify(coordinator, name.to_owned(), hash).await?,
+        None => false,
+    };
+    Ok(if has_default { DefaultSuperuser::HasDefaultPassword } else { DefaultSuperuser::IsSafe })
+}

@@ -1,0 +1,133 @@
+//! What a decision lacks, and its answer from `system_auth`.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use halcyon_access::{Cache, Closure, Permissions, Role, RoleFacts, chain};
+use halcyon_model::access::Resource;
+
+use super::store;
+use crate::Result;
+use crate::coordinator::Coordinator;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Question {
+    Role(String),
+    /// Of the role, on the resource and on those that contain it.
+    Permissions(String, Resource),
+    Identity(String),
+}
+
+/// The answers of one request: with a validity of zero nothing else keeps them.
+#[derive(Debug, Default)]
+pub(super) struct Learnt {
+    roles: HashMap<String, Rc<RoleFacts>>,
+    permissions: Vec<(String, Resource, Permissions)>,
+    identities: HashMap<String, Option<String>>,
+}
+
+impl Learnt {
+    pub(super) fn role(&self, name: &str) -> Option<Rc<RoleFacts>> {
+        self.roles.get(name).cloned()
+    }
+
+    pub(super) fn permissions(&self, name: &str, on: &Resource) -> Option<Permissions> {
+        let mut known = self.permissions.iter();
+        known.find(|(role, resource, _)| role == name && resource == on).map(|(.., of)| *of)
+    }
+
+    pub(super) fn identity(&self, identity: &str) -> Option<&Option<String>> {
+        self.identities.get(identity)
+    }
+
+    pub(super) async fn learn(
+        &mut self,
+        coordinator: &Coordinator,
+        question: Question,
+    ) -> Result<()> {
+        let state = coordinator.access();
+        let _turn = match Cache::keeps(state.shared.settings()) {
+            true => Some(state.reading.lock().await),
+            false => None,
+        };
+        match question {
+            Question::Role(name) => {
+                let facts = role(coordinator, &name).await?;
+                self.roles.insert(name, facts);
+            }
+            Question::Permissions(name, resource) => {
+                let facts = match self.role(&name) {
+                    Some(facts) => facts,
+                    None => role(coordinator, &name).await?,
+                };
+                let granted = permissions(coordinator, (&name, &facts), &resource).await?;
+                self.permissions.push((name, resource, granted));
+            }
+            Question::Identity(identity) => {
+                let role = store::role_of_identity(coordinator, &identity).await?;
+                self.identities.insert(identity, role);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is known of a role, from memory or from its rows.
+pub(super) async fn role(coordinator: &Coordinator, name: &str) -> Result<Rc<RoleFacts>> {
+    let state = coordinator.access();
+    let shared = &state.shared;
+    if let Some(facts) = state.cache.borrow_mut().role(shared, name) {
+        return Ok(facts);
+    }
+    let epoch = shared.epoch();
+    let facts = Rc::new(read_role(coordinator, name).await?);
+    state.cache.borrow_mut().put_role(shared, epoch, name, facts.clone());
+    Ok(facts)
+}
+
+async fn read_role(coordinator: &Coordinator, name: &str) -> Result<RoleFacts> {
+    let roles = closure(coordinator, name).await?;
+    let restricts = coordinator.access().shared.settings().restricts_datacenters;
+    let datacenters = match restricts {
+        true => store::datacenters(coordinator, name).await?,
+        false => None,
+    };
+    Ok(RoleFacts::of(&roles, datacenters))
+}
+
+/// The role and all that it inherits, from their rows.
+pub(super) async fn closure(coordinator: &Coordinator, name: &str) -> Result<Vec<Role>> {
+    let mut closure = Closure::of(name);
+    while let Some(name) = closure.next() {
+        if let Some(role) = store::role(coordinator, &name).await? {
+            closure.add(role);
+        }
+    }
+    Ok(closure.roles())
+}
+
+async fn permissions(
+    coordinator: &Coordinator,
+    (name, facts): (&str, &Rc<RoleFacts>),
+    resource: &Resource,
+) -> Result<Permissions> {
+    let state = coordinator.access();
+    let known = state.cache.borrow_mut().permissions(&state.shared, name, resource);
+    if let Some(granted) = known {
+        return Ok(granted);
+    }
+    let epoch = state.shared.epoch();
+    let chain = chain(resource, !facts.is_superuser);
+    let mut granted = Permissions::NONE;
+    if facts.is_superuser {
+        // It has what the kinds of resources have.
+        granted = chain.iter().flat_map(|of| of.kind().applicable()).copied().collect();
+    } else {
+        for role in &facts.roles {
+            granted = granted.union(store::granted(coordinator, role, &chain).await?);
+        }
+    }
+    let mut cache = state.cache.borrow_mut();
+    cache.put_permissions(&state.shared, epoch, (name, facts), (resource, granted));
+    Ok(granted)
+}

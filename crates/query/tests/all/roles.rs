@@ -1,0 +1,185 @@
+//! Roles, logins and permissions on a node that asks for them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use halcyon_access::{Access, CacheSettings, Settings};
+use halcyon_io::{SimRuntime, clock};
+use halcyon_model::access::Principal;
+use halcyon_query::{
+    Coordinator, DefaultSuperuser, Error, Outcome, PreparedStatement, QueryOptions,
+    default_superuser, log_in, may_stay,
+};
+
+use crate::node;
+
+/// Refuses what is not granted; `validity` of all that it keeps.
+async fn guarded(validity: Duration) -> Coordinator {
+    let cache = CacheSettings { validity, ..CacheSettings::default() };
+    let settings = Settings {
+        asks_for_password: true,
+        authorizes: true,
+        roles: cache,
+        permissions: cache,
+        credentials: cache,
+        hash_rounds: 4,
+        ..Settings::default()
+    };
+    let coordinator = node::start().await.with_access(Arc::new(Access::new(settings)));
+    assert_eq!(default_superuser(&coordinator).await.unwrap(), DefaultSuperuser::Created);
+    coordinator
+}
+
+async fn run(node: &Coordinator, role: &str, text: &str) -> Result<Outcome, Error> {
+    let statement = Arc::new(halcyon_query::prepare(node, text, None)?);
+    execute(node, role, &statement).await
+}
+
+async fn execute(
+    node: &Coordinator,
+    role: &str,
+    statement: &Arc<PreparedStatement>,
+) -> Result<Outcome, Error> {
+    let options = QueryOptions { protocol_version: 4, ..QueryOptions::default() };
+    let principal = Principal::Role { name: role.to_owned() };
+    halcyon_query::execute(node, statement, &options, &principal).await
+}
+
+async fn all_run(node: &Coordinator, texts: &[&str]) {
+    for text in texts {
+        run(node, "cassandra", text).await.expect(text);
+    }
+}
+
+fn refusal<T: std::fmt::Debug>(outcome: Result<T, Error>) -> String {
+    format!("{} {}", node::code(outcome.as_ref().unwrap_err()), outcome.unwrap_err())
+}
+
+const MADE: [&str; 4] = [
+    "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "CREATE TABLE ks.t (k int PRIMARY KEY, v int MASKED WITH mask_replace(7))",
+    "CREATE ROLE r WITH PASSWORD = 'word' AND LOGIN = true",
+    "INSERT INTO ks.t (k, v) VALUES (1, 2)",
+];
+
+/// Proves that a node without roles gets a superuser, once, and that a login needs its password and LOGIN.
+#[test]
+fn logins_need_a_password_and_login() {
+    SimRuntime::seeded(1).block_on(async {
+        let node = guarded(Duration::ZERO).await;
+        let known = default_superuser(&node).await.unwrap();
+        assert_eq!(known, DefaultSuperuser::HasDefaultPassword);
+        all_run(&node, &["CREATE ROLE r WITH PASSWORD = 'word'", "CREATE ROLE s"]).await;
+        let login = async |role: &str, password: &str| {
+            log_in(&node, role.to_owned(), password.to_owned()).await
+        };
+        let wrong = |role: &str| format!("Provided username {role} and/or password are incorrect");
+        for (role, password) in [("r", "Word"), ("s", ""), ("t", "word"), ("cassandra", "x")] {
+            assert_eq!(login(role, password).await.unwrap_err().to_string(), wrong(role));
+        }
+        let refused = login("r", "word").await.unwrap_err().to_string();
+        assert_eq!(refused, "r is not permitted to log in");
+        all_run(&node, &["ALTER ROLE r WITH LOGIN = true"]).await;
+        let principal = login("r", "word").await.unwrap();
+        assert_eq!(principal, Principal::Role { name: "r".to_owned() });
+        assert!(may_stay(&node, &principal).await);
+        all_run(&node, &["DROP ROLE r"]).await;
+        assert!(!may_stay(&node, &principal).await);
+        assert!(login("r", "word").await.is_err());
+    });
+}
+
+/// Proves that what is granted holds at once and until it is revoked, with and without caches, for a statement that was prepared before,
+/// on what the grant is about and on nothing else.
+#[test]
+fn permissions_hold_from_grant_to_revoke() {
+    for validity in [Duration::ZERO, Duration::from_secs(3600)] {
+        SimRuntime::seeded(1).block_on(async {
+            let node = guarded(validity).await;
+            all_run(&node, &MADE).await;
+            let select = "SELECT k FROM ks.t";
+            let select = Arc::new(halcyon_query::prepare(&node, select, None).unwrap());
+            let refused =
+                "2100 User r has no SELECT permission on <table ks.t> or any of its parents";
+            assert_eq!(refusal(execute(&node, "r", &select).await), refused);
+            for resource in ["ks.t", "ALL TABLES IN KEYSPACE ks", "KEYSPACE ks", "ALL KEYSPACES"] {
+                all_run(&node, &[&format!("GRANT SELECT ON {resource} TO r")]).await;
+                assert!(execute(&node, "r", &select).await.is_ok(), "{resource}");
+                let insert = run(&node, "r", "INSERT INTO ks.t (k) VALUES (1)").await;
+                assert!(refusal(insert).contains("no MODIFY"));
+                let roles = run(&node, "r", "SELECT role FROM system_auth.roles").await;
+                assert!(refusal(roles).contains("no SELECT"));
+                all_run(&node, &[&format!("REVOKE SELECT ON {resource} FROM r")]).await;
+                assert_eq!(refusal(execute(&node, "r", &select).await), refused);
+            }
+        });
+    }
+}
+
+/// Proves that a row that is written directly holds after the validity, and that an unknown permission in it grants nothing.
+#[test]
+fn rows_hold_after_their_validity() {
+    SimRuntime::seeded(1).block_on(async {
+        let node = guarded(Duration::from_secs(2)).await;
+        all_run(&node, &MADE).await;
+        let select = "SELECT k FROM ks.t";
+        assert!(run(&node, "r", select).await.is_err());
+        let row = "INSERT INTO system_auth.role_permissions (role, resource, permissions) VALUES ('r', 'data/ks', ";
+        all_run(&node, &[&format!("{row} {{'select', 'ALL', 'MODIFY'}})")]).await;
+        clock::sleep(Duration::from_secs(3)).await;
+        assert!(run(&node, "r", select).await.is_err());
+        all_run(&node, &[&format!("{row} {{'SELECT'}})")]).await;
+        assert!(run(&node, "r", select).await.is_err());
+        clock::sleep(Duration::from_secs(2)).await;
+        assert!(run(&node, "r", select).await.is_ok());
+    });
+}
+
+/// Proves that a masked column is masked to a role without UNMASK, which cannot restrict it either, and shown to others.
+#[test]
+fn masked_columns_need_unmask() {
+    SimRuntime::seeded(1).block_on(async {
+        let node = guarded(Duration::ZERO).await;
+        all_run(&node, &MADE).await;
+        all_run(&node, &["GRANT SELECT ON ks.t TO r"]).await;
+        let select = "SELECT v FROM ks.t";
+        let value = async |role: &str| match run(&node, role, select).await {
+            Ok(Outcome::Rows(rows)) => rows.content.last().copied(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((value("r").await, value("cassandra").await), (Some(7), Some(2)));
+        let filter = "SELECT k FROM ks.t WHERE v = 2 ALLOW FILTERING";
+        let refused = "2100 User r has no UNMASK nor SELECT_MASKED permission on table ks.t, cannot query masked columns [v]";
+        assert_eq!(refusal(run(&node, "r", filter).await), refused);
+        all_run(&node, &["GRANT MODIFY ON ks.t TO r"]).await;
+        let update = "UPDATE ks.t SET v = 3 WHERE k = 1 IF v = 4";
+        assert!(refusal(run(&node, "r", update).await).contains("no UNMASK"));
+        all_run(&node, &["GRANT SELECT_MASKED ON ks.t TO r"]).await;
+        assert!(run(&node, "r", filter).await.is_ok());
+        assert_eq!(value("r").await, Some(7));
+        all_run(&node, &["GRANT UNMASK ON KEYSPACE ks TO r"]).await;
+        assert_eq!(value("r").await, Some(2));
+        assert!(run(&node, "r", update).await.is_ok());
+    });
+}
+
+/// Proves that a role in a circle of grants, which only rows that were written directly can make, decides and ends.
+#[test]
+fn a_circle_of_roles_ends() {
+    SimRuntime::seeded(1).block_on(async {
+        let node = guarded(Duration::ZERO).await;
+        all_run(&node, &MADE).await;
+        all_run(
+            &node,
+            &[
+                "CREATE ROLE s",
+                "UPDATE system_auth.roles SET member_of = {'s', 'gone'} WHERE role = 'r'",
+                "UPDATE system_auth.roles SET member_of = {'r'} WHERE role = 's'",
+                "GRANT SELECT ON ks.t TO s",
+            ],
+        )
+        .await;
+        assert!(run(&node, "r", "SELECT k FROM ks.t").await.is_ok());
+        assert!(run(&node, "r", "LIST ROLES").await.is_ok());
+    });
+}

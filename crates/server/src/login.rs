@@ -1,0 +1,156 @@
+//! Logins with a password: SASL PLAIN, as `PasswordAuthenticator` takes it, and the default superuser.
+
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::future::LocalBoxFuture;
+use halcyon_access::DEFAULT_SUPERUSER;
+use halcyon_io::clock;
+use halcyon_model::access::Principal;
+use halcyon_protocol::{Error, ErrorKind};
+use halcyon_query::{DefaultSuperuser, default_superuser};
+
+use crate::answer;
+use crate::connection::{Authenticator, Exchange, Login, Verifier};
+use crate::shard::ShardServer;
+
+/// Drivers match this name.
+const CLASS: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
+
+pub(crate) struct Password;
+
+impl Authenticator for Password {
+    fn begin(&self, verifier: Rc<dyn Verifier>) -> Option<Login> {
+        Some((CLASS, Box::new(Plain(verifier))))
+    }
+}
+
+/// One token: `authorization NUL name NUL password`.
+struct Plain(Rc<dyn Verifier>);
+
+impl Verifier for ShardServer {
+    fn password(
+        &self,
+        role: String,
+        password: String,
+    ) -> LocalBoxFuture<'_, Result<Principal, Error>> {
+        Box::pin(async move {
+            let login = halcyon_query::log_in(&self.coordinator, role, password).await;
+            login.map_err(answer::error)
+        })
+    }
+}
+
+impl Exchange for Plain {
+    fn answer<'a>(
+        &'a mut self,
+        token: &'a [u8],
+    ) -> LocalBoxFuture<'a, Result<ControlFlow<Principal, Vec<u8>>, Error>> {
+        Box::pin(async move {
+            let refused = |text: &str| Error::new(ErrorKind::BadCredentials, text.to_owned());
+            let (name, password) = plain(token).map_err(refused)?;
+            self.0.password(name, password).await.map(ControlFlow::Break)
+        })
+    }
+}
+
+/// The name and the password of a token (`PlainTextSaslAuthenticator.decodeCredentials`).
+fn plain(token: &[u8]) -> Result<(String, String), &'static str> {
+    let mut parts = token.rsplitn(3, |byte| *byte == 0);
+    let password = parts.next().unwrap_or_default();
+    // Without any NUL nothing is a password.
+    let Some(name) = parts.next() else { return Err("Password must not be null") };
+    let rest = parts.next();
+    if rest.is_some_and(|rest| rest.contains(&0)) {
+        return Err(
+            "Credential format error: username or password is empty or contains NUL(\\0) character",
+        );
+    }
+    if password.is_empty() {
+        return Err("Password must not be null");
+    }
+    if rest.is_none() || name.is_empty() {
+        return Err("Authentication ID must not be null");
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok((text(name), text(password)))
+}
+
+/// Makes the default superuser, and warns while everybody knows its password.
+pub(crate) async fn set_up(shard: Rc<ShardServer>) {
+    let access = &shard.shared.access;
+    if !access.settings().asks_for_password {
+        return;
+    }
+    clock::sleep(access.settings().superuser_setup_delay).await;
+    let log = &shard.shared.log;
+    let advice = "log in as another superuser and drop it, or change it: ALTER ROLE cassandra WITH PASSWORD = …";
+    match default_superuser(&shard.coordinator).await {
+        Ok(DefaultSuperuser::IsSafe) => {}
+        Ok(DefaultSuperuser::HasDefaultPassword) => log.warning(format_args!(
+            "ANYONE CAN LOG IN AS SUPERUSER '{DEFAULT_SUPERUSER}': it has the default password; {advice}"
+        )),
+        Ok(DefaultSuperuser::Created) => {
+            log.say(format_args!("Created default superuser role '{DEFAULT_SUPERUSER}'"));
+            log.warning(format_args!(
+                "ANYONE CAN LOG IN AS SUPERUSER '{DEFAULT_SUPERUSER}': it has the default password; {advice}"
+            ));
+        }
+        Err(_) if shard.is_draining() => {}
+        Err(error) => log.warning(format_args!(
+            "the default superuser cannot be made or checked: {error}; restart the node to try again"
+        )),
+    }
+}
+
+/// How often the roles of connections are looked up. Chosen: statements of such roles are refused anyway; Cassandra 6.0 takes hours.
+const REVOCATION_PERIOD: Duration = Duration::from_secs(30);
+
+/// Ends the connections of roles that were dropped or may not log in any more, while the shard serves.
+pub(crate) async fn end_revoked(shard: Rc<ShardServer>) {
+    while !shard.is_draining() {
+        clock::sleep(REVOCATION_PERIOD).await;
+        for connection in shard.connections() {
+            let principal = connection.state().principal.clone();
+            let has_role = matches!(principal, Principal::Role { .. });
+            if has_role && !halcyon_query::may_stay(&shard.coordinator, &principal).await {
+                let (peer, name) = (connection.peer, principal.name());
+                shard.shared.log.say(format_args!(
+                    "{peer} is disconnected: role {name} is not permitted to log in any more"
+                ));
+                connection.close();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a token has a name and a password, and that others are refused in Cassandra's words.
+    #[test]
+    fn tokens_are_plain() {
+        let good = |name: &str, password: &str| Ok((name.to_owned(), password.to_owned()));
+        let password = Err("Password must not be null");
+        let name = Err("Authentication ID must not be null");
+        let format = Err(
+            "Credential format error: username or password is empty or contains NUL(\\0) character",
+        );
+        for (token, expected) in [
+            (&b"\0name\0word"[..], good("name", "word")),
+            (b"other\0name\0word", good("name", "word")),
+            (b"", password.clone()),
+            (b"word", password.clone()),
+            (b"\0\0", password.clone()),
+            (b"\0name\0", password),
+            (b"\0\0word", name.clone()),
+            (b"name\0word", name),
+            (b"a\0b\0name\0word", format.clone()),
+            (b"\0\0name\0word", format),
+        ] {
+            assert_eq!(plain(token), expected, "{token:?}");
+        }
+    }
+}

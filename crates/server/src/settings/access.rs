@@ -1,0 +1,110 @@
+//! Who logs in how, and who decides what they may do.
+
+use std::time::Duration;
+
+use halcyon_access::{CacheSettings, Settings};
+
+use super::error::{Error, Result};
+use super::file::Node;
+use super::{Errors, Values};
+
+/// Cassandra's package; classes of others are another program's.
+const PACKAGE: &str = "org.apache.cassandra.auth.";
+
+/// Settings that name a class, and the classes that there are; the first one is the default.
+const CLASSES: [(&str, &[&str]); 5] = [
+    ("authenticator", &["AllowAllAuthenticator", "PasswordAuthenticator"]),
+    ("authorizer", &["AllowAllAuthorizer", "CassandraAuthorizer"]),
+    ("role_manager", &["CassandraRoleManager"]),
+    ("network_authorizer", &["AllowAllNetworkAuthorizer", "CassandraNetworkAuthorizer"]),
+    ("cidr_authorizer", &["AllowAllCIDRAuthorizer"]),
+];
+
+impl Values {
+    pub(super) fn access(&self, errors: &mut Errors) -> Result<Settings> {
+        for (name, classes) in CLASSES {
+            if let Err(error) = self.check_auth_class(name, classes) {
+                errors.add(error);
+            }
+        }
+        let is = |name, class| self.auth_class(name) == Some(class);
+        let settings = Settings {
+            asks_for_password: is("authenticator", "PasswordAuthenticator"),
+            authorizes: is("authorizer", "CassandraAuthorizer"),
+            restricts_datacenters: is("network_authorizer", "CassandraNetworkAuthorizer"),
+            roles: self.auth_cache("roles")?,
+            permissions: self.auth_cache("permissions")?,
+            credentials: self.auth_cache("credentials")?,
+            auth_threads: self
+                .count_within("native_transport_max_auth_threads", 0, 1024)?
+                .unwrap_or(4),
+            hash_rounds: self
+                .count_within("auth_bcrypt_gensalt_log2_rounds", 4, 30)?
+                .and_then(|rounds| u32::try_from(rounds).ok())
+                .unwrap_or(10),
+            password_update_min_interval: self.time("role_password_update_min_interval")?,
+            superuser_setup_delay: self.time("superuser_setup_delay")?,
+        };
+        check_classes(&settings, errors);
+        Ok(settings)
+    }
+
+    fn time(&self, name: &str) -> Result<Duration> {
+        Ok(self.duration(name)?.unwrap_or_default())
+    }
+
+    /// Cassandra refreshes an entry in the background after its update interval; here it is read again then, before it is used.
+    fn auth_cache(&self, what: &str) -> Result<CacheSettings> {
+        let validity = self.time(&format!("{what}_validity"))?;
+        let interval = self.duration(&format!("{what}_update_interval"))?;
+        let entries = self.count_within(&format!("{what}_cache_max_entries"), 0, 10_000_000)?;
+        Ok(CacheSettings {
+            validity: interval.map_or(validity, |interval| interval.min(validity)),
+            max_entries: entries.unwrap_or(1000),
+        })
+    }
+
+    /// The class that a setting names, without Cassandra's package.
+    fn auth_class(&self, name: &str) -> Option<&str> {
+        let class = match self.node(name)? {
+            Node::List(items) => items.first()?,
+            node => node,
+        };
+        let class = class.scalar().or_else(|| class.get("class_name")?.scalar())?;
+        Some(class.strip_prefix(PACKAGE).unwrap_or(class))
+    }
+
+    fn check_auth_class(&self, name: &str, classes: &[&str]) -> Result<()> {
+        let Some(node) = self.node(name) else { return Ok(()) };
+        let others = format!("{} (others are not supported yet)", classes.join(" or "));
+        if !self.auth_class(name).is_some_and(|class| classes.contains(&class)) {
+            return Err(self.wrong(name, &others));
+        }
+        let node = if let Node::List(items) = node { items.first().unwrap_or(node) } else { node };
+        match node.get("parameters") {
+            Some(Node::Map(members)) if !members.is_empty() => {
+                Err(self.wrong(name, &format!("{others}, without parameters")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// `AuthConfig.applyAuth`
+fn check_classes(settings: &Settings, errors: &mut Errors) {
+    if settings.asks_for_password {
+        return;
+    }
+    let authenticator = "org.apache.cassandra.auth.AllowAllAuthenticator";
+    if settings.authorizes {
+        errors.add(Error::Refused(format!(
+            "{PACKAGE}CassandraAuthorizer has authorization enabled which requires {authenticator} to enable authentication; \
+             set authenticator to PasswordAuthenticator"
+        )));
+    }
+    if settings.restricts_datacenters {
+        errors.add(Error::Refused(format!(
+            "CassandraNetworkAuthorizer can't be used with {authenticator}; set authenticator to PasswordAuthenticator"
+        )));
+    }
+}

@@ -12,7 +12,7 @@ NATIVE = {
     0x08: "float", 0x09: "int", 0x0B: "timestamp", 0x0C: "uuid", 0x0D: "text", 0x0E: "varint", 0x0F: "timeuuid",
     0x10: "inet", 0x11: "date", 0x12: "time", 0x13: "smallint", 0x14: "tinyint",
 }
-STARTUP, QUERY, PREPARE, EXECUTE = 0x01, 0x07, 0x09, 0x0A
+STARTUP, AUTHENTICATE, QUERY, PREPARE, EXECUTE, BATCH, AUTH_RESPONSE = 0x01, 0x03, 0x07, 0x09, 0x0A, 0x0D, 0x0F
 ERROR, ROWS, UNAVAILABLE = 0x00, 2, 0x1000
 UNSET = object()
 
@@ -31,6 +31,9 @@ class _Body:
     def __init__(self, data):
         self._data = data
         self._at = 0
+
+    def length(self):
+        return len(self._data) - self._at
 
     def take(self, count):
         taken = self._data[self._at : self._at + count]
@@ -105,12 +108,31 @@ class Prepared(NamedTuple):
 
 
 class Client:
-    def __init__(self, port):
+    def __init__(self, port, login=None):
+        """`login`: name and password; without, a server that wants them answers nothing else."""
         self._asked = ASKED[port]
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS)
         self.warnings = []
         key, value = (struct.pack(">H", len(text)) + text for text in (b"CQL_VERSION", b"3.0.0"))
-        self._call(STARTUP, struct.pack(">H", 1) + key + value)
+        answer = self._call(STARTUP, struct.pack(">H", 1) + key + value)
+        # Of AUTHENTICATE.
+        self.authenticator = answer.string() if answer.length() else None
+        if login is not None:
+            self.authenticate("\0{}\0{}".format(*login).encode())
+
+    def authenticate(self, token):
+        self._call(AUTH_RESPONSE, _value(token))
+
+    def batch(self, statements):
+        """A logged batch of texts and prepared statements without values."""
+        body = struct.pack(">BH", 0, len(statements))
+        for statement in statements:
+            if isinstance(statement, Prepared):
+                body += struct.pack(">BH", 1, len(statement.id)) + statement.id
+            else:
+                body += struct.pack(">Bi", 0, len(statement.encode())) + statement.encode()
+            body += struct.pack(">H", 0)
+        return self._rows(BATCH, body + struct.pack(">HB", 1, 0))
 
     def close(self):
         self._socket.close()

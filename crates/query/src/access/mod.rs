@@ -24,7 +24,7 @@ mod store;
 use std::sync::Arc;
 
 use halcyon_cql::plan::Plan;
-use halcyon_cql::plan::requires::of_statement;
+use halcyon_cql::plan::requires::{Requirement, of_statement};
 use halcyon_cql::plan::select::SelectPlan;
 use halcyon_model::access::{Permission, Principal, Resource};
 use halcyon_syntax::ast::{AuthStatement, StatementKind};
@@ -66,6 +66,26 @@ pub async fn admit(
             }
         }
     }
+}
+
+/// What a change of the schema requires by the present catalog, which was granted; `None`: nothing was asked for.
+///
+/// What it requires depends on names (the table of an index, the base of a view), and others may change these until the schema is locked:
+/// it is computed again then, and must be the same.
+pub(crate) async fn permit_change(
+    coordinator: &Coordinator,
+    kind: &StatementKind,
+    keyspace: Option<&str>,
+    principal: &Principal,
+) -> Result<Option<Vec<Requirement>>> {
+    let authorizes = coordinator.access().shared.settings().authorizes;
+    if !authorizes || *principal == Principal::System {
+        return Ok(None);
+    }
+    let catalog = coordinator.shard().tables().catalog();
+    let requires = of_statement(kind, &catalog, keyspace);
+    permit(coordinator, &requires, principal).await?;
+    Ok(Some(requires))
 }
 
 /// The plan of a SELECT as the principal may see its rows; `None`: as it is.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_cql::plan::mask::column_mask;
+use halcyon_cql::plan::requires::of_statement;
 use halcyon_cql::plan::term::constant;
 use halcyon_cql::plan::{Work, find_table};
 use halcyon_engine::{Engine, Shard};
@@ -129,6 +130,9 @@ async fn hold_writes(coordinator: &Coordinator) -> Result<Vec<views::Lease>> {
     held.into_iter().map(|held| held.map_err(|gone| Error::Server(gone.to_string()))).collect()
 }
 
+const SCHEMA_HAS_CHANGED: &str =
+    "the schema has changed meanwhile, and with it what the statement requires; try again";
+
 async fn change_schema(
     coordinator: &Coordinator,
     statement: &Statement,
@@ -145,10 +149,14 @@ async fn change_schema(
     if let StatementKind::CreateFunction(create) = &kind {
         check_body(coordinator, create, keyspace, table_id).await?;
     }
+    let permitted = access::permit_change(coordinator, &kind, keyspace, principal).await?;
     let engine = coordinator.engine().clone();
     let made = on_shard(coordinator.shard(), 0, move |_| async move {
         let lock = engine.schema().lock().await;
         let (catalog, at) = (engine.tables().catalog(), engine.tables().write_time());
+        if permitted.is_some_and(|known| known != of_statement(&kind, &catalog, own.as_deref())) {
+            return Err(Error::Unauthorized(SCHEMA_HAS_CHANGED.to_owned()));
+        }
         let before = catalog.clone();
         let (made, rows) = change_apart(&engine, catalog, kind, own, (table_id, at)).await?;
         let mut changed = Changed::default();
@@ -163,7 +171,6 @@ async fn change_schema(
         Ok((made, changed))
     });
     let (made, changed) = made.await?;
-    access::follow(coordinator, &statement.kind, &changed, principal).await?;
     if let StatementKind::CreateIndex(create) = &statement.kind {
         // Not with the lock, which other changes of the schema wait for.
         let engine = coordinator.engine();
@@ -178,6 +185,7 @@ async fn change_schema(
     {
         views::build(coordinator.shard(), view.id);
     }
+    access::follow(coordinator, &statement.kind, &changed, principal).await?;
     Ok(outcome(made))
 }
 

@@ -26,7 +26,7 @@ VARIES = [
 ]
 # What Cassandra does and prints on its node, command by command.
 COMMANDS = [
-    "version", "nosuch", "info extra", "version -p 1",
+    "version", "nosuch", "info extra", "version -p 1", "reloadssl", "reloadssl extra", "clientstats extra",
     "flush", "flush {ks}", "flush {ks} t u", "flush nope", "flush {ks} nope", "flush {ks} --foo",
     "compact {ks} t", "compact {ks}", "compact nope", "compact {ks} nope",
     "compact --user-defined x", "compact --user-defined /tmp/nope-Data.db", "compact --user-defined -s x",

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -40,6 +41,7 @@ class Material:
             "expired": self.authority.pem_of("expired", days=-1),
             "other authority": other.pem_of("stranger"),
             "self-signed": self_signed(folder, "alone"),
+            "elsewhere": self.authority.pem_of("elsewhere", names="subjectAltName=DNS:localhost,IP:127.0.0.2"),
             "none": None,
         }
 
@@ -177,6 +179,9 @@ def test_each_kind_of_store_serves_drivers(request, tmp_path, material, kind):
         assert session.execute("SELECT v FROM ks.t").one().v == large
         done = nodetool(request, server.port, "--ssl", "-ts", material.ca, "-h", "localhost", "version")
         assert (done.returncode, done.stdout) == (0, "ReleaseVersion: 5.0.9\n"), done
+        done = nodetool(request, server.port, "--ssl", "-ts", material.ca, "-h", "localhost", "clientstats", "--all")
+        assert re.search(r"\n\nTotal connected clients: \d+\n\nUser      Connections\nanonymous \d+ +\n$", done.stdout), done
+        assert done.stdout.splitlines()[1].split()[1:4] == ["true", client[2], "TLSv1.3"], done
         environment = os.environ | {"SSL_CERTFILE": str(material.ca), "SSL_VALIDATE": "true"}
         cqlsh = [Path(sys.executable).with_name("cqlsh"), "--ssl", "-e", "SELECT k FROM ks.t", "localhost", str(server.port)]
         done = subprocess.run(cqlsh, capture_output=True, text=True, timeout=PATIENCE_SECONDS, env=environment)
@@ -188,7 +193,11 @@ def let_in(port, material):
     return [name for name, client in material.clients.items() if is_served(port, context(material.ca, client))]
 
 
-AUTH = [("false", list), ("optional", lambda clients: ["trusted", "none"]), ("true", lambda clients: ["trusted"])]
+AUTH = [
+    ("false", list),
+    ("optional", lambda clients: ["trusted", "elsewhere", "none"]),
+    ("true", lambda clients: ["trusted", "elsewhere"]),
+]
 
 
 @pytest.mark.parametrize(("auth", "expected"), AUTH, ids=[auth for auth, _ in AUTH])
@@ -206,7 +215,11 @@ def test_clients_are_let_in_as_required(request, tmp_path, material, auth, expec
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("members", [{"require_client_auth": "true"}, {"enabled": "false"}], ids=["required", "by keystore"])
+@pytest.mark.parametrize(
+    "members",
+    [{"require_client_auth": "true"}, {"require_client_auth": "true", "require_endpoint_verification": "true"}, {"enabled": "false"}],
+    ids=["required", "endpoints", "by keystore"],
+)
 def test_cassandra_lets_the_same_clients_in(request, tmp_path, material, cassandra_options, members):
     """Proves that Cassandra with the same stores lets in the same clients, with TLS and without, and with the same protocols."""
     settings = of_stores(material, **members)
@@ -253,7 +266,7 @@ def test_an_optional_port_takes_both(request, tmp_path, material):
     still verifies a certificate that a client shows."""
     settings = of_stores(material, enabled="false", optional="true", require_client_auth="optional")
     with serving(request, tmp_path, settings) as server:
-        assert is_served_in_plain(server.port) and let_in(server.port, material) == ["trusted", "none"]
+        assert is_served_in_plain(server.port) and let_in(server.port, material) == ["trusted", "elsewhere", "none"]
         for encrypted in (False, True):
             with socket.create_connection((HOST, server.port), timeout=PATIENCE_SECONDS) as client:
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -435,7 +448,7 @@ def refusals(material, folder):
     yield of_stores(material, require_client_auth="true", truststore=empty), ["truststore", str(empty)]
     yield of_stores(material, require_client_auth="true", optional="true"), ["optional", "require_client_auth"]
     yield of_stores(material, require_client_auth="maybe"), ["require_client_auth", "maybe", "true, false or optional"]
-    yield of_stores(material, require_endpoint_verification="true"), ["require_endpoint_verification"]
+    yield of_stores(material, require_endpoint_verification="perhaps"), ["require_endpoint_verification", "perhaps"]
     yield of_stores(material, store_type="JCEKS"), ["store_type", "JCEKS", "PKCS12"]
     yield of_stores(material, algorithm="X"), ["algorithm", "SunX509"]
     yield of_stores(material, ssl_context_factory="org.example.Own"), ["ssl_context_factory", "PEMBasedSslContextFactory"]

@@ -1,5 +1,6 @@
 //! Stores of keys, and what clients send before they are served.
 
+use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 
 use halcyon_tls::{ClientAuth, Factory, Options, Secret, Server, Session, Stores};
@@ -40,7 +41,7 @@ pub fn session(bytes: &[u8]) {
         Server::build(&options(Factory::Stores), &stores, 0).expect("a server").server
     });
     let Some((first, bytes)) = bytes.split_first() else { return };
-    let mut session = Session::server(&SERVER).expect("a session");
+    let mut session = Session::server(&SERVER, Ipv4Addr::LOCALHOST.into()).expect("a session");
     let (mut plain, mut answer) = (Vec::with_capacity(1 << 10), Vec::new());
     for part in bytes.chunks(usize::from(*first) + 1) {
         let outcome = session.receive(part, &mut plain);

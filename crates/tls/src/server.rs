@@ -24,7 +24,11 @@ pub struct Stores {
 
 /// What new sessions are made of; clones are the same.
 #[derive(Clone)]
-pub struct Server(pub(crate) Arc<rustls::ServerConfig>);
+pub struct Server {
+    pub(crate) config: Arc<rustls::ServerConfig>,
+    /// Whether a client's certificate must name the address from which it connects.
+    pub(crate) verifies_endpoints: bool,
+}
 
 /// A server, and what the log says of it.
 pub struct Built {
@@ -66,7 +70,10 @@ impl Server {
         // As Java's: the order of `cipher_suites` is the node's preference.
         config.ignore_client_order = true;
         Ok(Built {
-            server: Server(Arc::new(config)),
+            server: Server {
+                config: Arc::new(config),
+                verifies_endpoints: options.require_endpoint_verification,
+            },
             protocols: protocols.names,
             cipher_suites: suites.names,
             warnings,
@@ -88,10 +95,6 @@ fn check(options: &Options) -> Result<()> {
         let cure =
             "set it to JKS or PKCS12 (`keytool -importkeystore -deststoretype PKCS12` converts)";
         return Err(Error::setting("store_type", what, cure));
-    }
-    if options.require_endpoint_verification {
-        let what = "addresses of clients are not verified, by Cassandra neither, which ignores it for clients";
-        return Err(Error::setting("require_endpoint_verification", what, "set it to false"));
     }
     if options.optional == Some(true) && options.require_client_auth == ClientAuth::Required {
         let what =

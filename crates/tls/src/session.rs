@@ -6,7 +6,11 @@
 //! 3. A handshake takes at most [`HANDSHAKE_MAX`] bytes: rustls bounds a message, not how many of them there are.
 
 use std::io::{BufRead, Write};
+use std::net::IpAddr;
 
+use rustls::client::verify_server_name;
+use rustls::pki_types::ServerName;
+use rustls::server::ParsedCertificate;
 use rustls::{ClientConnection, Connection, ServerConnection};
 
 use crate::client::{Client, server_name};
@@ -22,6 +26,9 @@ pub enum Failure {
     /// The peer does not speak TLS; its first bytes.
     #[error("not an SSL/TLS record: {0}")]
     Plaintext(String),
+    /// `require_endpoint_verification`
+    #[error("the client's certificate does not name its address {0}")]
+    OtherEndpoint(IpAddr),
     #[error("the handshake takes more than {HANDSHAKE_MAX} bytes")]
     LongHandshake,
     #[error("{0}")]
@@ -54,11 +61,16 @@ pub struct Session {
     handshaken: usize,
     has_received: bool,
     has_ended: bool,
+    /// The address that the peer's certificate must name, until the handshake is complete.
+    endpoint: Option<IpAddr>,
 }
 
 impl Session {
-    pub fn server(server: &Server) -> Result<Session, Failure> {
-        Ok(Session::of(ServerConnection::new(server.0.clone())?.into()))
+    /// `peer`: where the client connects from.
+    pub fn server(server: &Server, peer: IpAddr) -> Result<Session, Failure> {
+        let mut session = Session::of(ServerConnection::new(server.config.clone())?.into());
+        session.endpoint = Some(peer).filter(|_| server.verifies_endpoints);
+        Ok(session)
     }
 
     /// `host`: a name or an address, which the server's certificate must have.
@@ -70,7 +82,7 @@ impl Session {
     fn of(mut connection: Connection) -> Session {
         // The caller bounds what it seals at once.
         connection.set_buffer_limit(None);
-        Session { connection, handshaken: 0, has_received: false, has_ended: false }
+        Session { connection, handshaken: 0, has_received: false, has_ended: false, endpoint: None }
     }
 
     pub fn is_handshaking(&self) -> bool {
@@ -120,6 +132,7 @@ impl Session {
                 }
             }
             self.has_ended = self.connection.process_new_packets()?.peer_has_closed();
+            self.check_endpoint()?;
             if read == 0 {
                 // Behind a close_notify nothing counts.
                 self.drain(into)?;
@@ -137,6 +150,19 @@ impl Session {
                 Err(Failure::Plaintext(shown.collect()))
             }
         }
+    }
+
+    /// As Java does it on an engine of HTTPS: a client that shows a certificate must be in it, by its address.
+    fn check_endpoint(&mut self) -> Result<(), Failure> {
+        let Some(address) = self.endpoint.filter(|_| !self.is_handshaking()) else { return Ok(()) };
+        let leaf = self.connection.peer_certificates().and_then(<[_]>::first);
+        if let Some(leaf) = leaf {
+            let leaf = ParsedCertificate::try_from(leaf)?;
+            verify_server_name(&leaf, &ServerName::from(address))
+                .map_err(|_| Failure::OtherEndpoint(address))?;
+        }
+        self.endpoint = None;
+        Ok(())
     }
 
     fn drain(&mut self, into: &mut Vec<u8>) -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! Tests over stores that keytool made (`testdata/make.sh`), and of whole sessions.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::store;
@@ -8,6 +9,7 @@ use crate::{
     identity,
 };
 
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const NODE_JKS: &[u8] = include_bytes!("../testdata/node.jks");
 const NODE_P12: &[u8] = include_bytes!("../testdata/node.p12");
 const LEGACY_P12: &[u8] = include_bytes!("../testdata/legacy.p12");
@@ -80,7 +82,7 @@ fn shake_hands(client: &mut Session, server: &mut Session) -> Result<(), Failure
 }
 
 fn pair(client: &Client, server: &Server) -> (Session, Session) {
-    (Session::client(client, "localhost").unwrap(), Session::server(server).unwrap())
+    (Session::client(client, "localhost").unwrap(), Session::server(server, HERE).unwrap())
 }
 
 /// Proves that each kind of store that keytool and openssl make serves: JKS, PKCS12 of JDK 17 and of those before, PEM in files and
@@ -165,9 +167,9 @@ fn servers_are_verified() {
     let (mut client, mut session) = pair(&other, &server);
     assert!(shake_hands(&mut client, &mut session).is_err());
     let mut elsewhere = Session::client(&self::client(false), "127.0.0.2").unwrap();
-    assert!(shake_hands(&mut elsewhere, &mut Session::server(&server).unwrap()).is_err());
+    assert!(shake_hands(&mut elsewhere, &mut Session::server(&server, HERE).unwrap()).is_err());
     let mut here = Session::client(&self::client(false), "127.0.0.1").unwrap();
-    shake_hands(&mut here, &mut Session::server(&server).unwrap()).unwrap();
+    shake_hands(&mut here, &mut Session::server(&server, HERE).unwrap()).unwrap();
     let factory = Factory::Pem {
         private_key: secret(STRANGER_PEM),
         private_key_password: None,
@@ -253,7 +255,7 @@ fn an_older_protocol_is_agreed_on_where_it_is_enabled() {
 #[test]
 fn sessions_end() {
     let server = build(&options(), &stores(NODE_P12, b"")).unwrap();
-    let mut session = Session::server(&server).unwrap();
+    let mut session = Session::server(&server, HERE).unwrap();
     let plain = session.receive(&[4, 0, 0, 0, 5], &mut Vec::with_capacity(16));
     assert!(matches!(plain, Err(Failure::Plaintext(shown)) if shown == "0400000005"));
     let (mut client, mut session) = pair(&client(false), &server);
@@ -312,4 +314,24 @@ fn identities_of_a_certificate() {
         assert_eq!(identity::spiffe(without), Err(why));
     }
     assert_eq!((identity::common_name(b""), identity::subject(b"")), (None, None));
+}
+
+/// Proves that with require_endpoint_verification a client's certificate must name the address that it connects from, and that a client
+/// that shows none is not concerned.
+#[test]
+fn endpoints_are_verified() {
+    let options = Options {
+        require_client_auth: ClientAuth::Optional,
+        require_endpoint_verification: true,
+        ..options()
+    };
+    let server = build(&options, &stores(NODE_P12, TRUST_JKS)).unwrap();
+    for (address, with_certificate, admitted) in
+        [("127.0.0.1", true, true), ("127.0.0.2", true, false), ("127.0.0.2", false, true)]
+    {
+        let mut client = Session::client(&client(with_certificate), "localhost").unwrap();
+        let mut session = Session::server(&server, address.parse().unwrap()).unwrap();
+        let shaken = shake_hands(&mut client, &mut session);
+        assert_eq!(shaken.is_ok(), admitted, "{address} {shaken:?}");
+    }
 }

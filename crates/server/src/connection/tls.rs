@@ -75,9 +75,10 @@ impl Tls {
         let (stage, since) = match policy {
             Policy::Optional => (Stage::Undecided(server), None),
             Policy::Unencrypted => (Stage::Plain, None),
-            Policy::Encrypted => {
-                (Stage::Shaking(Some(Box::new(Session::server(&server)?))), Some(now()))
-            }
+            Policy::Encrypted => (
+                Stage::Shaking(Some(Box::new(Session::server(&server, peer.ip().to_canonical())?))),
+                Some(now()),
+            ),
         };
         Ok(Tls {
             socket,
@@ -215,7 +216,10 @@ impl Tls {
         }
         let Some(header) = received.0.first_chunk::<SNIFFED>() else { return Ok(None) };
         if is_tls(*header) {
-            return Ok(Some(Stage::Shaking(Some(Box::new(Session::server(server)?)))));
+            return Ok(Some(Stage::Shaking(Some(Box::new(Session::server(
+                server,
+                self.peer.ip().to_canonical(),
+            )?)))));
         }
         self.shaking_since.set(None);
         Ok(Some(Stage::Plain))

@@ -469,8 +469,8 @@ def test_settings_that_cannot_be_obeyed_are_refused(request, tmp_path, material)
         assert f"password: {PASSWORD}" not in said and "wrong" not in said.replace("configuration", ""), said
 
 
-# What testssl.sh says of any private authority, of a server without HTTP, and of TLS 1.3, where the client chooses.
-KNOWN = {"cert_chain_of_trust", "cert_revocation", "OCSP_stapling", "DNS_CAArecord", "cipher_order"}
+# What testssl.sh says of any private authority.
+KNOWN = {"cert_chain_of_trust", "cert_revocation", "OCSP_stapling", "DNS_CAArecord"}
 
 
 def test_testssl_finds_nothing(request, tmp_path, material):

@@ -136,3 +136,46 @@ impl RequestLogs {
         audit.login((peer, &self.host), &client, outcome.map(drop)).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use halcyon_io::block_on;
+
+    use super::*;
+    use crate::settings::{Machine, Overrides, Settings};
+
+    /// Proves that logins and refused logins are entries of the category AUTH, with Cassandra's words, and that only what is filtered out
+    /// is missing.
+    #[test]
+    fn logins_are_logged() {
+        let folder = std::env::temp_dir().join(format!("halcyon-logins-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let text = format!(
+            "audit_logging_options:\n  enabled: true\n  logger: FileAuditLogger\n  audit_logs_dir: {}\n  excluded_users: quiet\n",
+            folder.display()
+        );
+        let machine = Machine { memory: 1 << 30, cores: 1 };
+        let settings = Settings::load(Some(&text), &Overrides::default(), machine).unwrap();
+        let host = "/127.0.0.1:7000".to_owned();
+        let logs = RequestLogs::start(settings.request_logs, host, &Log::new(|_| ())).unwrap();
+        let peer = "127.0.0.2:5".parse().unwrap();
+        let role = |name: &str| Principal::Role { name: name.to_owned(), is_superuser: false };
+        block_on(async {
+            logs.login(peer, Ok(&role("loud"))).await;
+            logs.login(peer, Ok(&role("quiet"))).await;
+            logs.login(peer, Err("Provided username x and/or password are incorrect")).await;
+            logs.stop().await;
+        });
+        let written = std::fs::read_to_string(folder.join("audit.log")).unwrap();
+        let lines: Vec<&str> =
+            written.lines().filter_map(|line| line.split(" - ").nth(1)).collect();
+        assert_eq!(lines.len(), 2, "{written}");
+        let starts = "|host:/127.0.0.1:7000|source:/127.0.0.2|port:5|timestamp:";
+        assert!(lines[0].starts_with(&format!("user:loud{starts}")), "{written}");
+        assert!(lines[0].ends_with("|type:LOGIN_SUCCESS|category:AUTH|operation:LOGIN SUCCESSFUL"));
+        assert!(lines[1].starts_with(&format!("user:null{starts}")), "{written}");
+        let ends = "|type:LOGIN_ERROR|category:AUTH|operation:LOGIN FAILURE; Provided username x and/or password *******";
+        assert!(lines[1].ends_with(ends), "{written}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -104,7 +104,7 @@ STATEMENTS = (
     "SELECT role, is_superuser FROM system_auth.roles WHERE role = 'cassandra'", "SELECT session_id FROM system_traces.sessions",
     "SELECT keyspace_name FROM system_virtual_schema.keyspaces WHERE keyspace_name = 'system_views'", "SELECT prepared_id FROM system.prepared_statements WHERE prepared_id = 0x00",
     "SELECT address FROM system_views.clients WHERE address = '1.1.1.1'",
-    "UPDATE system_auth.roles SET is_superuser = true WHERE role = 'worker'", "DELETE FROM system_auth.roles WHERE role = 'nobody'",
+    "UPDATE system_auth.roles SET is_superuser = true WHERE role = 'worker'", "DELETE FROM system_auth.roles WHERE role = 'absent'",
     "INSERT INTO system_auth.role_members (role, member) VALUES ('x', 'x')", "TRUNCATE system_auth.roles", "ALTER TABLE system_auth.roles ADD x int",
     "DROP TABLE system_auth.roles", "DROP TABLE system.local", "CREATE TABLE system_auth.x (k int PRIMARY KEY)", "DROP KEYSPACE system_auth",
     "ALTER TABLE system_schema.tables ADD x int", "INSERT INTO system.local (key) VALUES ('x')", "TRUNCATE system_schema.tables",
@@ -163,7 +163,7 @@ def logged_in(port, login):
             assert str(refused).startswith("0100 "), refused
             return False
 
-    until(tried, f"nobody can log in as {login[0]}")
+    until(tried, f"no login succeeds as {login[0]}")
     return found[0]
 
 
@@ -236,12 +236,12 @@ def refusal(ask, *arguments):
 
 
 def test_logins_are_refused_as_cassandra_refuses_them(pair):
-    """Proves the class that drivers are told, and codes and texts of tokens and passwords that are wrong, and of messages that come too early."""
+    """Proves the class name that AUTHENTICATE carries, and codes and texts of tokens and passwords that are wrong, and of messages that come too early."""
     for client in pair.roots:
         assert client.authenticator == "org.apache.cassandra.auth.PasswordAuthenticator"
         assert told(client, "CREATE ROLE IF NOT EXISTS nologin WITH PASSWORD = 'word'") == "ok"
     tokens = (
-        b"\0worker\0wrong", b"\0nobody\0word", b"\0r1\0word", b"\0nologin\0word", b"\0nologin\0wrong", b"", b"\0", b"\0\0", b"word", b"worker\0word",
+        b"\0worker\0wrong", b"\0absent\0word", b"\0r1\0word", b"\0nologin\0word", b"\0nologin\0wrong", b"", b"\0", b"\0\0", b"word", b"worker\0word",
         b"\0worker\0", b"\0\0word", b"\0\0worker\0word", b"a\0b\0worker\0word", "\0wörker\0wörd".encode(), b"x\0worker\0word", b"\0Worker\0word",
         b"\0worker\0Word", b"\0worker\0word",
     )
@@ -392,7 +392,7 @@ def test_cve_2026_27314_identities_of_superusers_are_theirs(halcyon_with_roles):
     roots.close()
 
 
-def test_cve_2025_24860_nobody_changes_its_own_access(halcyon_with_roles):
+def test_cve_2025_24860_a_role_does_not_change_its_own_access(halcyon_with_roles):
     """Proves that an ordinary role alters its own password and nothing else of itself."""
     roots = root(halcyon_with_roles)
     assert told(roots, "CREATE ROLE selfish WITH PASSWORD = 'word' AND LOGIN = true") == "ok"
@@ -563,3 +563,28 @@ def test_nodetool_and_drivers_log_in(request, halcyon_with_roles, tmp_path):
     session = halcyon_with_roles.connect(auth_provider=PlainTextAuthProvider(*ROOT))
     names = {row.username for row in session.execute("SELECT username FROM system_views.clients")}
     assert "cassandra" in names and "anonymous" not in names - {None}, names
+
+
+def test_a_role_stays_in_its_data_centers(request, tmp_path):
+    """Proves that CassandraNetworkAuthorizer keeps a role out of data centers that it was not given, and lists those that it was."""
+    server = serve(request, tmp_path, "\n".join((*SETTINGS, "network_authorizer: CassandraNetworkAuthorizer")))
+    try:
+        roots = root(server)
+        for statement in (
+            "CREATE ROLE here WITH PASSWORD = 'word' AND LOGIN = true AND ACCESS TO DATACENTERS {'datacenter1'}",
+            "CREATE ROLE everywhere WITH PASSWORD = 'word' AND LOGIN = true AND ACCESS TO ALL DATACENTERS",
+            "CREATE ROLE away WITH PASSWORD = 'word' AND LOGIN = true",
+            "INSERT INTO system_auth.network_permissions (role, dcs) VALUES ('roles/away', {'elsewhere'})",
+        ):
+            assert told(roots, statement) == "ok", statement
+        ask = "SELECT key FROM system.local"
+        clients = [Client(server.port, (name, "word")) for name in ("here", "everywhere", "away")]
+        assert [refusal(client.query, ask) for client in clients] == ["ok", "ok", "2100 You do not have access to this datacenter (datacenter1)"]
+        _, rows, _ = roots.query("LIST ROLES")
+        assert {row[0].decode(): row[4].decode() for row in rows} == {"cassandra": "ALL", "here": "datacenter1", "everywhere": "ALL", "away": "elsewhere"}
+        assert told(roots, "ALTER ROLE away WITH ACCESS TO DATACENTERS {'datacenter1'}") == "ok"
+        assert refusal(clients[2].query, ask) == "ok"
+        refused = "2200 Invalid value(s) for DATACENTERS '[elsewhere]',All values must be valid datacenters"
+        assert refusal(roots.query, "ALTER ROLE away WITH ACCESS TO DATACENTERS {'elsewhere'}") == refused
+    finally:
+        server.close()

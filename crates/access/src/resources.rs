@@ -45,8 +45,8 @@ pub enum SystemRule {
     Refused(String),
 }
 
-/// `ClientState.ensurePermission(String, Permission, DataResource)`: nobody changes the definitions of the system's tables, everybody reads
-/// what drivers need.
+/// `ClientState.ensurePermission(String, Permission, DataResource)`: no role changes the definitions of the system's tables, and each
+/// reads what drivers need.
 pub fn of_system(permission: Permission, resource: &Resource) -> SystemRule {
     let Some(keyspace) = keyspace_of_data(resource) else { return SystemRule::None };
     let changes = matches!(permission, Permission::Alter | Permission::Drop | Permission::Create);
@@ -70,7 +70,7 @@ pub fn of_system(permission: Permission, resource: &Resource) -> SystemRule {
     }
 }
 
-/// Whether GRANT may give the permission on the resource, whoever grants it (`Permission.INVALID_FOR_SYSTEM_KEYSPACES`).
+/// Whether GRANT may give the permission on the resource, also if a superuser grants it (`Permission.INVALID_FOR_SYSTEM_KEYSPACES`).
 pub fn is_grantable_in(permission: Permission, resource: &Resource) -> bool {
     let harmless = [Permission::Select, Permission::Describe, Permission::Alter];
     let is_stored = |keyspace: &str| LOCAL.contains(&keyspace) || REPLICATED.contains(&keyspace);
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// Proves that on stored system keyspaces nobody can grant what would write them.
+    /// Proves that what would write stored system keyspaces cannot be granted on them.
     #[test]
     fn cve_2025_23015_grants_on_system_keyspaces_are_limited() {
         for permission in Permission::ALL {

@@ -1,4 +1,4 @@
-//! What changes of the schema mean for permissions: a creator gets all of them on what is new, and nobody keeps any on what is gone.
+//! What changes of the schema mean for permissions: a creator gets all of them on what is new, and no role keeps any on what is dropped.
 
 use std::sync::Arc;
 

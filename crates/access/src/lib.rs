@@ -28,5 +28,5 @@ pub use passwords::{Full, Hashers, hash_is_readable};
 pub use permissions::Permissions;
 pub use resources::{SystemRule, chain, is_grantable_in, of_system};
 pub use roles::{Closure, Role, RoleFacts};
-pub use settings::{CacheSettings, Settings};
+pub use settings::{CacheSettings, Identity, Login, Settings};
 pub use shared::{Access, DEFAULT_SUPERUSER};

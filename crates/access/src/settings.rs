@@ -17,10 +17,32 @@ impl Default for CacheSettings {
     }
 }
 
+/// `authenticator`: what clients log in with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Login {
+    /// `AllowAllAuthenticator`: clients do not log in.
+    #[default]
+    Never,
+    /// `PasswordAuthenticator`
+    Password,
+    /// `MutualTlsAuthenticator`
+    Certificate(Identity),
+    /// `MutualTlsWithPasswordFallbackAuthenticator`: a client without a certificate has a password.
+    CertificateOrPassword(Identity),
+}
+
+/// `validator_class_name`: where a certificate says whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    /// `SpiffeCertificateValidator`: the first SPIFFE URI among its alternative names.
+    Spiffe,
+    /// The common name of its subject. Cassandra leaves this to classes of its users.
+    CommonName,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// `authenticator` is `PasswordAuthenticator`: clients log in.
-    pub asks_for_password: bool,
+    pub login: Login,
     /// `authorizer` is `CassandraAuthorizer`: permissions are asked for.
     pub authorizes: bool,
     /// `network_authorizer` is `CassandraNetworkAuthorizer`.
@@ -42,7 +64,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            asks_for_password: false,
+            login: Login::Never,
             authorizes: false,
             restricts_datacenters: false,
             roles: CacheSettings::default(),
@@ -53,5 +75,16 @@ impl Default for Settings {
             password_update_min_interval: Duration::from_secs(5),
             superuser_setup_delay: Duration::from_secs(10),
         }
+    }
+}
+
+impl Settings {
+    pub fn asks_for_login(&self) -> bool {
+        self.login != Login::Never
+    }
+
+    /// Whether roles have passwords.
+    pub fn takes_passwords(&self) -> bool {
+        matches!(self.login, Login::Password | Login::CertificateOrPassword(_))
     }
 }

@@ -30,7 +30,7 @@ mod views;
 mod virtual_tables;
 pub mod weight;
 
-pub use access::{DefaultSuperuser, admit, default_superuser, log_in, may_stay};
+pub use access::{DefaultSuperuser, admit, default_superuser, log_in, log_in_as, may_stay};
 pub use audit::{AuditCategory, AuditContext, AuditType, refused_text};
 pub use coordinator::Coordinator;
 pub use denylist::{Denylist, DenylistCounts, DenylistOptions, List, LocalDenylist, Source};

@@ -1,28 +1,88 @@
-//! Logins with a password: SASL PLAIN, as `PasswordAuthenticator` takes it, and the default superuser.
+//! Logins: a password (SASL PLAIN), as `PasswordAuthenticator` takes it, or the certificate of the connection, and the default superuser.
 
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_access::DEFAULT_SUPERUSER;
+use halcyon_access::{DEFAULT_SUPERUSER, Identity, Login as By};
 use halcyon_io::clock;
 use halcyon_model::access::Principal;
 use halcyon_protocol::{Error, ErrorKind};
 use halcyon_query::{DefaultSuperuser, default_superuser};
+use halcyon_tls::identity;
 
 use crate::answer;
-use crate::connection::{Authenticator, Exchange, Login, Verifier};
+use crate::connection::{AllowAll, Authenticator, Exchange, Login, Verifier};
 use crate::shard::ShardServer;
 
-/// Drivers match this name.
-const CLASS: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
+/// Drivers match these names.
+const PASSWORD: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
+const CERTIFICATE: &str = "org.apache.cassandra.auth.MutualTlsAuthenticator";
+const EITHER: &str = "org.apache.cassandra.auth.MutualTlsWithPasswordFallbackAuthenticator";
 
-pub(crate) struct Password;
+/// What the setting `authenticator` asks for.
+pub(crate) fn authenticator(by: By) -> Box<dyn Authenticator> {
+    match by {
+        By::Never => Box::new(AllowAll),
+        By::Password => Box::new(Password),
+        By::Certificate(identity) => Box::new(MutualTls { identity, class: CERTIFICATE }),
+        By::CertificateOrPassword(identity) => Box::new(MutualTls { identity, class: EITHER }),
+    }
+}
+
+struct Password;
 
 impl Authenticator for Password {
-    fn begin(&self, verifier: Rc<dyn Verifier>) -> Option<Login> {
-        Some((CLASS, Box::new(Plain(verifier))))
+    fn begin(&self, verifier: Rc<dyn Verifier>, _: Vec<Vec<u8>>) -> Option<Login> {
+        Some((PASSWORD, Box::new(Plain(verifier))))
+    }
+}
+
+struct MutualTls {
+    identity: Identity,
+    class: &'static str,
+}
+
+impl Authenticator for MutualTls {
+    fn begin(&self, verifier: Rc<dyn Verifier>, certificates: Vec<Vec<u8>>) -> Option<Login> {
+        let exchange: Box<dyn Exchange> = match certificates.into_iter().next() {
+            None if self.class == EITHER => Box::new(Plain(verifier)),
+            leaf => Box::new(Shown { verifier, leaf, identity: self.identity }),
+        };
+        Some((self.class, exchange))
+    }
+}
+
+/// The certificate that the client has shown; its token says nothing.
+struct Shown {
+    verifier: Rc<dyn Verifier>,
+    leaf: Option<Vec<u8>>,
+    identity: Identity,
+}
+
+impl Exchange for Shown {
+    fn answer<'a>(
+        &'a mut self,
+        _: &'a [u8],
+    ) -> LocalBoxFuture<'a, Result<ControlFlow<Principal, Vec<u8>>, Error>> {
+        Box::pin(async move {
+            let refused = |text: &str| Error::new(ErrorKind::BadCredentials, text.to_owned());
+            let Some(leaf) = &self.leaf else {
+                return Err(refused("Invalid or not supported certificate"));
+            };
+            const NONE: &str =
+                "Unable to extract client identity from certificate for authentication";
+            let identity = match self.identity {
+                Identity::Spiffe => identity::spiffe(leaf),
+                Identity::CommonName => identity::common_name(leaf).ok_or(NONE),
+            };
+            let identity = identity.map_err(refused)?;
+            if identity.is_empty() {
+                return Err(refused(NONE));
+            }
+            self.verifier.identity(identity).await.map(ControlFlow::Break)
+        })
     }
 }
 
@@ -37,6 +97,13 @@ impl Verifier for ShardServer {
     ) -> LocalBoxFuture<'_, Result<Principal, Error>> {
         Box::pin(async move {
             let login = halcyon_query::log_in(&self.coordinator, role, password).await;
+            login.map_err(answer::error)
+        })
+    }
+
+    fn identity(&self, identity: String) -> LocalBoxFuture<'_, Result<Principal, Error>> {
+        Box::pin(async move {
+            let login = halcyon_query::log_in_as(&self.coordinator, &identity).await;
             login.map_err(answer::error)
         })
     }
@@ -80,7 +147,7 @@ fn plain(token: &[u8]) -> Result<(String, String), &'static str> {
 /// Makes the default superuser, and warns while everybody knows its password.
 pub(crate) async fn set_up(shard: Rc<ShardServer>) {
     let access = &shard.shared.access;
-    if !access.settings().asks_for_password {
+    if !access.settings().asks_for_login() {
         return;
     }
     clock::sleep(access.settings().superuser_setup_delay).await;

@@ -31,7 +31,6 @@ use halcyon_tls::Policy;
 
 use crate::admission::Admission;
 use crate::cache_rates;
-use crate::connection::AllowAll;
 use crate::denylist;
 use crate::encryption::Encryption;
 use crate::endpoint::{self, Watch};
@@ -213,10 +212,7 @@ fn share(
     let (mesh, inboxes) = Mesh::new(shards, INBOX_CAPACITY);
     let shared = Shared {
         shards,
-        authenticator: match settings.access.asks_for_password {
-            true => Box::new(login::Password),
-            false => Box::new(AllowAll),
-        },
+        authenticator: login::authenticator(settings.access.login),
         access: Arc::new(Access::new(settings.access.clone())),
         encryption,
         admission: Admission::new(&transport),
@@ -502,7 +498,7 @@ async fn run_shard(
         let watched = server.clone();
         spawn(kept(move || watched.clone().close_idle(timeout))).detach();
     }
-    if shared.access.settings().asks_for_password {
+    if shared.access.settings().asks_for_login() {
         let watched = server.clone();
         spawn(kept(move || login::end_revoked(watched.clone()))).detach();
     }
@@ -643,7 +639,7 @@ fn tell_ready(settings: &Settings, shared: &Shared, disk: &Disk, began: Instant,
     ));
     let address = shared.transport.address;
     let is_encrypted = shared.policy() == Policy::Encrypted;
-    let asks = settings.access.asks_for_password || shared.requires_certificates();
+    let asks = settings.access.asks_for_login() || shared.requires_certificates();
     if !address.ip().is_loopback() && !asks {
         let tls = if is_encrypted { "" } else { " and does not require TLS" };
         log.warning(format_args!(

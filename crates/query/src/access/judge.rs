@@ -56,7 +56,7 @@ impl<'a> Judge<'a> {
     fn present(&self) -> Verdict {
         match self.principal {
             Principal::System => Ok(()),
-            Principal::Anonymous if self.settings().asks_for_password => {
+            Principal::Anonymous if self.settings().asks_for_login() => {
                 refused("You have not logged in")
             }
             Principal::Anonymous => Ok(()),
@@ -86,7 +86,7 @@ impl<'a> Judge<'a> {
             Requirement::Privilege(permission, resource) => self.privilege(*permission, resource),
             Requirement::Unmasked { table, columns } => self.unmasked(table, columns),
             Requirement::SuperuserRole(refusal) => self.superuser(refusal),
-            Requirement::Superuser(refusal) => match self.settings().asks_for_password {
+            Requirement::Superuser(refusal) => match self.settings().asks_for_login() {
                 true => self.superuser(refusal),
                 false => Ok(()),
             },

@@ -33,6 +33,19 @@ pub async fn log_in(
     Ok(Principal::Role { name: role })
 }
 
+/// The principal that a certificate's identity stands for (`MutualTlsAuthenticator`).
+pub async fn log_in_as(coordinator: &Coordinator, identity: &str) -> Result<Principal> {
+    let refused = |text: String| Error::BadCredentials(text);
+    let unable = |error: Error| refused(format!("Unable to perform authentication: {error}"));
+    let role = store::role_of_identity(coordinator, identity).await.map_err(unable)?;
+    let role =
+        role.ok_or_else(|| refused(format!("Certificate identity '{identity}' not authorized")))?;
+    if !questions::role(coordinator, &role).await.map_err(unable)?.can_login {
+        return Err(refused(format!("{role} is not permitted to log in")));
+    }
+    Ok(Principal::Role { name: role })
+}
+
 async fn verify(coordinator: &Coordinator, password: String, hash: String) -> Result<bool> {
     let verified = coordinator.access().shared.hashers().verify(password, hash).await;
     verified.map_err(|full| match full {

@@ -38,7 +38,7 @@ use crate::{Outcome, QueryOptions, Result};
 
 pub use asking::may_stay;
 pub(crate) use changed::{Changed, follow};
-pub use login::{DefaultSuperuser, default_superuser, log_in};
+pub use login::{DefaultSuperuser, default_superuser, log_in, log_in_as};
 
 /// Refuses what the principal may not execute. `keyspace`: the one in force.
 pub async fn admit(

@@ -219,10 +219,10 @@ fn check_options(coordinator: &Coordinator, options: &RoleOptions) -> Result<()>
     let refused = |option: &str| {
         invalid(format!("org.apache.cassandra.auth.CassandraRoleManager doesn't support {option}"))
     };
-    if options.password.is_some() && !settings.asks_for_password {
+    if options.password.is_some() && !settings.takes_passwords() {
         return refused("PASSWORD");
     }
-    if options.hashed_password.is_some() && !settings.asks_for_password {
+    if options.hashed_password.is_some() && !settings.takes_passwords() {
         return refused("HASHED_PASSWORD");
     }
     if !options.custom.is_empty() {

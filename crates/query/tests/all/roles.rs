@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_access::{Access, CacheSettings, Settings};
+use halcyon_access::{Access, CacheSettings, Login, Settings};
 use halcyon_io::{SimRuntime, clock};
 use halcyon_model::access::Principal;
 use halcyon_query::{
@@ -17,7 +17,7 @@ use crate::node;
 async fn guarded(validity: Duration) -> Coordinator {
     let cache = CacheSettings { validity, ..CacheSettings::default() };
     let settings = Settings {
-        asks_for_password: true,
+        login: Login::Password,
         authorizes: true,
         roles: cache,
         permissions: cache,

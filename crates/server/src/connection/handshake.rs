@@ -16,8 +16,9 @@ use halcyon_protocol::{Compression, Error, Opcode, Startup, Version};
 
 /// How clients log in.
 pub(crate) trait Authenticator: Send + Sync {
-    /// The name that drivers know, and the exchange with one client; `None`: clients are not asked, and stay anonymous.
-    fn begin(&self, verifier: Rc<dyn Verifier>) -> Option<Login>;
+    /// The name that drivers know, and the exchange with one client; `None`: clients are not asked, and stay anonymous. `certificates`:
+    /// what the client has shown as DER, its own first; they are trusted.
+    fn begin(&self, verifier: Rc<dyn Verifier>, certificates: Vec<Vec<u8>>) -> Option<Login>;
 }
 
 /// Compares what a client presents with what the node stores.
@@ -28,6 +29,9 @@ pub(crate) trait Verifier {
         role: String,
         password: String,
     ) -> LocalBoxFuture<'_, Result<Principal, Error>>;
+
+    /// The principal that a certificate's identity stands for.
+    fn identity(&self, identity: String) -> LocalBoxFuture<'_, Result<Principal, Error>>;
 }
 
 /// The name of a class, which drivers match, and the exchange that follows.
@@ -46,7 +50,7 @@ pub(crate) trait Exchange {
 pub(crate) struct AllowAll;
 
 impl Authenticator for AllowAll {
-    fn begin(&self, _: Rc<dyn Verifier>) -> Option<Login> {
+    fn begin(&self, _: Rc<dyn Verifier>, _: Vec<Vec<u8>>) -> Option<Login> {
         None
     }
 }

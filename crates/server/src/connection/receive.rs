@@ -223,7 +223,9 @@ fn start_up(
             connection.throw_on_overload.set(startup.get("THROW_ON_OVERLOAD") == Some("1"));
             connection.entry.info().options = startup.options;
             connection.start(decoder, envelope.version, compression);
-            let reply = handshake.begin(shard.shared.authenticator.begin(shard.clone()));
+            let certificates = connection.transport.certificates();
+            let login = shard.shared.authenticator.begin(shard.clone(), certificates);
+            let reply = handshake.begin(login);
             answer(connection, to, reply);
         }
         Err(message) => refuse(message),

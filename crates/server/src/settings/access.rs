@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use halcyon_access::{CacheSettings, Settings};
+use halcyon_access::{CacheSettings, Identity, Login, Settings};
+use halcyon_tls::{ClientAuth, Options};
 
 use super::error::{Error, Result};
 use super::file::Node;
@@ -11,9 +12,21 @@ use super::{Errors, Values};
 /// Cassandra's package; classes of others are another program's.
 const PACKAGE: &str = "org.apache.cassandra.auth.";
 
+const MUTUAL_TLS: &str = "MutualTlsAuthenticator";
+const MUTUAL_TLS_OR_PASSWORD: &str = "MutualTlsWithPasswordFallbackAuthenticator";
+/// The parameter of both, and its values. The second one is Halcyon's own.
+const VALIDATOR: &str = "validator_class_name";
+const VALIDATORS: [(&str, Identity); 2] = [
+    ("SpiffeCertificateValidator", Identity::Spiffe),
+    ("CommonNameCertificateValidator", Identity::CommonName),
+];
+
 /// Settings that name a class, and the classes that there are; the first one is the default.
 const CLASSES: [(&str, &[&str]); 5] = [
-    ("authenticator", &["AllowAllAuthenticator", "PasswordAuthenticator"]),
+    (
+        "authenticator",
+        &["AllowAllAuthenticator", "PasswordAuthenticator", MUTUAL_TLS, MUTUAL_TLS_OR_PASSWORD],
+    ),
     ("authorizer", &["AllowAllAuthorizer", "CassandraAuthorizer"]),
     ("role_manager", &["CassandraRoleManager"]),
     ("network_authorizer", &["AllowAllNetworkAuthorizer", "CassandraNetworkAuthorizer"]),
@@ -29,7 +42,7 @@ impl Values {
         }
         let is = |name, class| self.auth_class(name) == Some(class);
         let settings = Settings {
-            asks_for_password: is("authenticator", "PasswordAuthenticator"),
+            login: self.login()?,
             authorizes: is("authorizer", "CassandraAuthorizer"),
             restricts_datacenters: is("network_authorizer", "CassandraNetworkAuthorizer"),
             roles: self.auth_cache("roles")?,
@@ -49,6 +62,48 @@ impl Values {
         Ok(settings)
     }
 
+    fn login(&self) -> Result<Login> {
+        match self.auth_class("authenticator") {
+            Some("PasswordAuthenticator") => Ok(Login::Password),
+            Some(MUTUAL_TLS) => Ok(Login::Certificate(self.identity()?)),
+            Some(MUTUAL_TLS_OR_PASSWORD) => Ok(Login::CertificateOrPassword(self.identity()?)),
+            // Another class was refused by name.
+            _ => Ok(Login::Never),
+        }
+    }
+
+    /// Where certificates say whose they are.
+    fn identity(&self) -> Result<Identity> {
+        let node = self.parameterized("authenticator").and_then(|node| node.get("parameters"));
+        let parameters = match node {
+            Some(Node::List(items)) => items.first(),
+            node => node,
+        };
+        let class = parameters.and_then(|members| members.get(VALIDATOR)?.scalar());
+        let Some(class) = class.filter(|class| !class.is_empty()) else {
+            let text = format!("authenticator.parameters.{VALIDATOR} is not set");
+            return Err(Error::Refused(text));
+        };
+        let name = class.strip_prefix(PACKAGE).unwrap_or(class);
+        let found = VALIDATORS.iter().find(|(known, _)| *known == name);
+        found.map(|(_, identity)| *identity).ok_or_else(|| Error::Wrong {
+            key: format!("authenticator.parameters.{VALIDATOR}"),
+            value: class.to_owned(),
+            allowed: format!(
+                "{} (others are not supported)",
+                VALIDATORS.map(|(name, _)| name).join(" or ")
+            ),
+        })
+    }
+
+    /// The mapping of a setting that names a class with parameters.
+    fn parameterized(&self, name: &str) -> Option<&Node> {
+        match self.node(name)? {
+            Node::List(items) => items.first(),
+            node => Some(node),
+        }
+    }
+
     fn time(&self, name: &str) -> Result<Duration> {
         Ok(self.duration(name)?.unwrap_or_default())
     }
@@ -66,22 +121,28 @@ impl Values {
 
     /// The class that a setting names, without Cassandra's package.
     fn auth_class(&self, name: &str) -> Option<&str> {
-        let class = match self.node(name)? {
-            Node::List(items) => items.first()?,
-            node => node,
-        };
+        let class = self.parameterized(name)?;
         let class = class.scalar().or_else(|| class.get("class_name")?.scalar())?;
         Some(class.strip_prefix(PACKAGE).unwrap_or(class))
     }
 
     fn check_auth_class(&self, name: &str, classes: &[&str]) -> Result<()> {
-        let Some(node) = self.node(name) else { return Ok(()) };
+        let Some(node) = self.parameterized(name) else { return Ok(()) };
         let others = format!("{} (others are not supported yet)", classes.join(" or "));
         if !self.auth_class(name).is_some_and(|class| classes.contains(&class)) {
             return Err(self.wrong(name, &others));
         }
-        let node = if let Node::List(items) = node { items.first().unwrap_or(node) } else { node };
+        let has_identity = self.auth_class(name).is_some_and(|class| class.starts_with("Mutual"));
         match node.get("parameters") {
+            Some(Node::Map(members)) if has_identity => {
+                match members.iter().find(|(key, _)| key != VALIDATOR) {
+                    None => Ok(()),
+                    Some((key, _)) => {
+                        Err(self
+                            .wrong(name, &format!("{VALIDATOR} as its only parameter, not {key}")))
+                    }
+                }
+            }
             Some(Node::Map(members)) if !members.is_empty() => {
                 Err(self.wrong(name, &format!("{others}, without parameters")))
             }
@@ -90,9 +151,24 @@ impl Values {
     }
 }
 
+/// `MutualTlsAuthenticator.checkMtlsConfigurationIsValid`. With the fallback, a client may also show none.
+pub(super) fn check_certificates(login: Login, encryption: &Options, errors: &mut Errors) {
+    let is_asked_for = match login {
+        Login::Never | Login::Password => return,
+        Login::Certificate(_) => encryption.require_client_auth == ClientAuth::Required,
+        Login::CertificateOrPassword(_) => encryption.verifies_clients(),
+    };
+    if !encryption.enabled || !is_asked_for {
+        errors.add(Error::Refused(
+            "MutualTlsAuthenticator requires client_encryption_options.enabled to be true & client_encryption_options.require_client_auth to be true"
+                .to_owned(),
+        ));
+    }
+}
+
 /// `AuthConfig.applyAuth`
 fn check_classes(settings: &Settings, errors: &mut Errors) {
-    if settings.asks_for_password {
+    if settings.asks_for_login() {
         return;
     }
     let authenticator = "org.apache.cassandra.auth.AllowAllAuthenticator";

@@ -167,6 +167,9 @@ impl Settings {
         let shards = errors.take(values.shards(overrides, machine));
         let engine = values.engine(&data_dir, shards.unwrap_or(1), machine);
         let engine = errors.take(engine);
+        if let (Some(access), Some(transport)) = (&access, &transport) {
+            access::check_certificates(access.login, &transport.encryption, &mut errors);
+        }
         errors.check()?;
         let all =
             (num_tokens, storage_port, transport, metrics, limits, buffers, saved_caches, engine);

@@ -216,7 +216,7 @@ fn encryption_is_read() {
 fn access_has_cassandras_settings() {
     let access = |text: &str| load(text).unwrap().access;
     let open = access("");
-    assert!(!open.asks_for_password && !open.authorizes && !open.restricts_datacenters);
+    assert!(!open.asks_for_login() && !open.authorizes && !open.restricts_datacenters);
     assert_eq!(open, halcyon_access::Settings::default());
     let text = "authenticator:\n  class_name: org.apache.cassandra.auth.PasswordAuthenticator\n  parameters:\n\
                 authorizer: {class_name: CassandraAuthorizer}\nnetwork_authorizer: CassandraNetworkAuthorizer\n\
@@ -225,12 +225,42 @@ fn access_has_cassandras_settings() {
                 native_transport_max_auth_threads: 2\nauth_bcrypt_gensalt_log2_rounds: 4\n\
                 role_password_update_min_interval: 0ms\nsuperuser_setup_delay: 1ms\n";
     let closed = access(text);
-    assert!(closed.asks_for_password && closed.authorizes && closed.restricts_datacenters);
+    assert!(closed.takes_passwords() && closed.authorizes && closed.restricts_datacenters);
     let validities = [closed.roles, closed.permissions, closed.credentials].map(|of| of.validity);
     assert_eq!(validities, [500, 3000, 0].map(Duration::from_millis));
     assert_eq!((closed.credentials.max_entries, closed.auth_threads), (7, 2));
     assert_eq!((closed.hash_rounds, closed.password_update_min_interval), (4, Duration::ZERO));
     assert_eq!(closed.superuser_setup_delay, Duration::from_millis(1));
+    for (class, required, is_fine) in [
+        ("MutualTlsAuthenticator", "true", true),
+        ("MutualTlsAuthenticator", "optional", false),
+        ("MutualTlsAuthenticator", "false", false),
+        ("MutualTlsWithPasswordFallbackAuthenticator", "optional", true),
+        ("MutualTlsWithPasswordFallbackAuthenticator", "false", false),
+    ] {
+        for validator in [
+            "org.apache.cassandra.auth.SpiffeCertificateValidator",
+            "CommonNameCertificateValidator",
+        ] {
+            let text = format!(
+                "authenticator: {{class_name: {class}, parameters: {{validator_class_name: {validator}}}}}\n\
+                 client_encryption_options: {{enabled: true, require_client_auth: {required}}}\n"
+            );
+            let loaded = load(&text);
+            assert_eq!(loaded.is_ok(), is_fine, "{text}");
+            let message = loaded.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(is_fine || message.contains("require_client_auth to be true"), "{message}");
+        }
+    }
+    for (parameters, part) in [
+        ("", "authenticator.parameters.validator_class_name is not set"),
+        (", parameters: {validator_class_name: a.b.Own}", "SpiffeCertificateValidator or Comm"),
+        (", parameters: {validator_class_name: SpiffeCertificateValidator, a: b}", "not a"),
+    ] {
+        let text = format!("authenticator: {{class_name: MutualTlsAuthenticator{parameters}}}\n");
+        let message = load(&text).unwrap_err().to_string();
+        assert!(message.contains(part), "{message}");
+    }
     let with_parameters =
         "authenticator: {class_name: PasswordAuthenticator, parameters: {a: b}}\n";
     assert!(load(with_parameters).unwrap_err().to_string().contains("without parameters"));

@@ -1,0 +1,111 @@
+//! The configuration of a node: replaced as a whole, read by each shard from a copy of its own.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use halcyon_model::access::Principal;
+
+use crate::config::Config;
+use crate::guard::Guard;
+
+/// What is in force. `None`: nothing is checked.
+#[derive(Debug, Clone, Default)]
+struct InForce {
+    /// Of clients that have logged in, and of what no client causes.
+    roles: Option<Arc<Config>>,
+    /// Of clients of a node that asks for no login: only what the settings file sets.
+    anonymous: Option<Arc<Config>>,
+}
+
+/// The guardrails of a node.
+#[derive(Debug, Default)]
+pub struct Guardrails {
+    in_force: ArcSwap<InForce>,
+    /// Counts replacements.
+    version: AtomicU64,
+}
+
+impl Guardrails {
+    /// `roles`: with Cassandra's defaults; `anonymous`: without them.
+    pub fn new(roles: Config, anonymous: Config) -> Guardrails {
+        let guardrails = Guardrails::default();
+        guardrails.replace(roles, anonymous);
+        guardrails
+    }
+
+    pub fn replace(&self, roles: Config, anonymous: Config) {
+        let some = |config: Config| Some(config).filter(|of| !of.is_off()).map(Arc::new);
+        let in_force = InForce { roles: some(roles), anonymous: some(anonymous) };
+        self.in_force.store(Arc::new(in_force));
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// What holds for events that no request causes, such as flushes.
+    pub fn of_node(&self) -> Option<Arc<Config>> {
+        self.in_force.load().roles.clone()
+    }
+}
+
+/// A shard's copy, whose reference counts no other shard touches.
+#[derive(Debug)]
+pub struct LocalGuardrails {
+    node: Arc<Guardrails>,
+    seen: Cell<u64>,
+    own: RefCell<InForce>,
+}
+
+impl LocalGuardrails {
+    pub fn of(node: Arc<Guardrails>) -> LocalGuardrails {
+        LocalGuardrails { node, seen: Cell::new(u64::MAX), own: RefCell::default() }
+    }
+
+    /// The guard of a new request.
+    pub fn guard_of(&self, principal: &Principal) -> Guard {
+        let version = self.node.version.load(Ordering::Acquire);
+        if version != self.seen.get() {
+            let copy = |of: &Option<Arc<Config>>| of.as_ref().map(|of| Arc::new(Config::clone(of)));
+            let shared = self.node.in_force.load();
+            let own = InForce { roles: copy(&shared.roles), anonymous: copy(&shared.anonymous) };
+            self.own.replace(own);
+            self.seen.set(version);
+        }
+        Guard::new(config_of(principal, &self.own.borrow()))
+    }
+}
+
+/// Which configuration holds for a principal (`Guardrail.enabled`): superusers and the node itself are exempt. Cassandra exempts
+/// everyone where no login is asked for; here a guardrail that the file sets holds for them too.
+fn config_of(principal: &Principal, in_force: &InForce) -> Option<Arc<Config>> {
+    match principal {
+        Principal::System => None,
+        Principal::Anonymous => in_force.anonymous.clone(),
+        Principal::Role { .. } if principal.is_superuser() => None,
+        Principal::Role { .. } => in_force.roles.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Flag, Given};
+
+    /// Proves who is exempt, and that a shard sees a replacement at its next request.
+    #[test]
+    fn superusers_and_the_node_are_exempt() {
+        let strict =
+            |name: &str| (name == "group_by_enabled").then(|| Given::Scalar("false".to_owned()));
+        let strict = Config::read(&strict, &[], false).expect("good");
+        let node = Arc::new(Guardrails::new(strict.clone(), Config::off()));
+        let local = LocalGuardrails::of(node.clone());
+        let role = |is_superuser| Principal::Role { name: "r".to_owned(), is_superuser };
+        let is_allowed = |principal: &Principal| local.guard_of(principal).allows(Flag::GroupBy);
+        assert!(!is_allowed(&role(false)));
+        assert!(is_allowed(&role(true)) && is_allowed(&Principal::System));
+        assert!(is_allowed(&Principal::Anonymous));
+        node.replace(Config::off(), strict);
+        assert!(is_allowed(&role(false)) && !is_allowed(&Principal::Anonymous));
+        assert!(node.of_node().is_none());
+    }
+}

@@ -144,6 +144,8 @@ pub fn samples() -> Vec<Vec<u8>> {
             data_center: halcyon_schema::DATA_CENTER,
             default_compaction: None,
             drops_compact_storage: true,
+            default_factor: 1,
+            guard: &halcyon_guardrails::Guard::default(),
             functions: &FunctionSettings { are_enabled: true, ..FunctionSettings::default() },
             evaluate: &|_, _, _| Ok(None),
             masks: MaskSettings { are_enabled: true },

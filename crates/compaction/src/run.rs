@@ -25,7 +25,7 @@ use halcyon_sstable::Error as SSTableError;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
     Carry, Descriptor, ExpirationOverflow, SSTableId, SSTableScanner, SSTableWriter, ScanOptions,
-    Version, WriterOptions,
+    Version, Watch, WriterOptions,
 };
 use halcyon_stream::{Distinct, Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
 
@@ -84,6 +84,8 @@ pub struct Settings {
     pub write_buffer: usize,
     /// What is hot of the outputs.
     pub carry: Option<Arc<dyn Carry>>,
+    /// Sees what outputs have.
+    pub watch: Option<Arc<dyn Watch>>,
     /// The ceiling of stored bytes read per second.
     pub limiter: RateLimiter,
     /// Compress and write on other threads.
@@ -524,6 +526,7 @@ impl<'a> Compaction<'a> {
             SSTableWriter::create(self.disk, descriptor.clone(), layout, bases, options).await;
         let mut created = created.inspect_err(|e| outputs.create_failed(&descriptor, e))?;
         created.carry(self.settings.carry.clone());
+        created.watched_by(self.settings.watch.clone());
         Ok(created)
     }
 

@@ -97,6 +97,7 @@ fn settings(task: &TaskRequest, exchange: &Arc<Exchange>) -> Settings {
         read_ahead_budget: READ_AHEAD,
         write_buffer: WRITE_BUFFER,
         carry: None,
+        watch: None,
         limiter: RateLimiter::unlimited(),
         own_thread: true,
         read_back: !task.verify_rows,

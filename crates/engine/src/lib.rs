@@ -24,6 +24,7 @@ mod definition;
 mod engine;
 mod error;
 mod flush;
+mod guardrails;
 mod heat;
 mod index;
 mod memtable;

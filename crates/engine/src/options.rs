@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use halcyon_commitlog::{LogCompression, OnCorruption, SyncMode};
 use halcyon_compaction::UsableSpace;
+use halcyon_guardrails::Guardrails;
 use halcyon_io::AccessMode;
 use halcyon_model::options::{Compaction, MapOption};
 use halcyon_schema::catalog::Keyspace;
@@ -103,6 +104,12 @@ pub struct Options {
     pub masks: MaskSettings,
     /// Whether `ALTER TABLE … DROP COMPACT STORAGE` is allowed.
     pub drops_compact_storage: bool,
+    /// What clients may not do, and what flushes and compactions warn of.
+    pub guardrails: Arc<Guardrails>,
+    /// `use_statements_enabled`
+    pub allows_use: bool,
+    /// The replication factor of a keyspace whose statement has none.
+    pub default_keyspace_rf: u32,
     pub disk_failure_policy: DiskFailurePolicy,
     /// What the catalog has besides the keyspaces with storage.
     pub virtual_keyspaces: Vec<Arc<Keyspace>>,
@@ -151,6 +158,9 @@ impl Options {
             functions: FunctionSettings::default(),
             masks: MaskSettings::default(),
             drops_compact_storage: false,
+            guardrails: Arc::default(),
+            allows_use: true,
+            default_keyspace_rf: 1,
             disk_failure_policy: DiskFailurePolicy::Stop,
             virtual_keyspaces: Vec::new(),
         }

@@ -23,6 +23,8 @@ pub struct Said {
 pub struct Guard {
     config: Option<Arc<Config>>,
     said: RefCell<Vec<Said>>,
+    /// Tables of the system may be read and written at any level, or else an operator without a login could not undo a wrong setting.
+    spares_system: bool,
 }
 
 /// A text with the guardrail's name and reason (`Guardrail.decorateMessage`).
@@ -82,7 +84,17 @@ impl ThresholdSpec {
 impl Guard {
     /// `None`: the request is exempt.
     pub fn new(config: Option<Arc<Config>>) -> Guard {
-        Guard { config, said: RefCell::default() }
+        Guard { config, ..Guard::default() }
+    }
+
+    /// The same, which allows any level for the system's own tables.
+    #[must_use]
+    pub fn sparing_system(self) -> Guard {
+        Guard { spares_system: true, ..self }
+    }
+
+    pub fn spares_system(&self) -> bool {
+        self.spares_system
     }
 
     /// Whether any check can say anything.
@@ -221,7 +233,7 @@ impl Guard {
             );
             self.warn(decorated(name, None, &text));
         }
-        // What is ignored is gone when Cassandra looks for words to warn of.
+        // Cassandra removes what is ignored before it looks for words to warn of.
         let warned: Vec<&str> =
             of(&words.warned).into_iter().filter(|word| !ignored.contains(word)).collect();
         if !warned.is_empty() {
@@ -259,7 +271,7 @@ mod tests {
         guard.take_said().into_iter().map(|said| said.text).collect()
     }
 
-    /// Proves both texts of a threshold, that a value at a threshold is within it, and that a name with braces is left alone.
+    /// Proves both texts of a threshold, that a value at a threshold is within it, and that a name with braces stays as it is.
     #[test]
     fn thresholds_warn_and_refuse() {
         let guard = guard(&[("tables_warn_threshold", "2"), ("tables_fail_threshold", "3")]);

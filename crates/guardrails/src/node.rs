@@ -61,8 +61,8 @@ impl LocalGuardrails {
         LocalGuardrails { node, seen: Cell::new(u64::MAX), own: RefCell::default() }
     }
 
-    /// The guard of a new request.
-    pub fn guard_of(&self, principal: &Principal) -> Guard {
+    /// The guard of a new request. `is_superuser`: of a role, which only the caller knows.
+    pub fn guard_of(&self, principal: &Principal, is_superuser: bool) -> Guard {
         let version = self.node.version.load(Ordering::Acquire);
         if version != self.seen.get() {
             let copy = |of: &Option<Arc<Config>>| of.as_ref().map(|of| Arc::new(Config::clone(of)));
@@ -71,17 +71,21 @@ impl LocalGuardrails {
             self.own.replace(own);
             self.seen.set(version);
         }
-        Guard::new(config_of(principal, &self.own.borrow()))
+        let guard = Guard::new(config_of(principal, is_superuser, &self.own.borrow()));
+        match principal {
+            Principal::Anonymous => guard.sparing_system(),
+            Principal::System | Principal::Role { .. } => guard,
+        }
     }
 }
 
 /// Which configuration holds for a principal (`Guardrail.enabled`): superusers and the node itself are exempt. Cassandra exempts
 /// everyone where no login is asked for; here a guardrail that the file sets holds for them too.
-fn config_of(principal: &Principal, in_force: &InForce) -> Option<Arc<Config>> {
+fn config_of(principal: &Principal, is_superuser: bool, in_force: &InForce) -> Option<Arc<Config>> {
     match principal {
         Principal::System => None,
         Principal::Anonymous => in_force.anonymous.clone(),
-        Principal::Role { .. } if principal.is_superuser() => None,
+        Principal::Role { .. } if is_superuser => None,
         Principal::Role { .. } => in_force.roles.clone(),
     }
 }
@@ -99,13 +103,15 @@ mod tests {
         let strict = Config::read(&strict, &[], false).expect("good");
         let node = Arc::new(Guardrails::new(strict.clone(), Config::off()));
         let local = LocalGuardrails::of(node.clone());
-        let role = |is_superuser| Principal::Role { name: "r".to_owned(), is_superuser };
-        let is_allowed = |principal: &Principal| local.guard_of(principal).allows(Flag::GroupBy);
-        assert!(!is_allowed(&role(false)));
-        assert!(is_allowed(&role(true)) && is_allowed(&Principal::System));
-        assert!(is_allowed(&Principal::Anonymous));
+        let role = Principal::Role { name: "r".to_owned() };
+        let is_allowed = |principal: &Principal, is_superuser| {
+            local.guard_of(principal, is_superuser).allows(Flag::GroupBy)
+        };
+        assert!(!is_allowed(&role, false));
+        assert!(is_allowed(&role, true) && is_allowed(&Principal::System, false));
+        assert!(is_allowed(&Principal::Anonymous, false));
         node.replace(Config::off(), strict);
-        assert!(is_allowed(&role(false)) && !is_allowed(&Principal::Anonymous));
+        assert!(is_allowed(&role, false) && !is_allowed(&Principal::Anonymous, false));
         assert!(node.of_node().is_none());
     }
 }

@@ -139,6 +139,11 @@ fn check_each_center(level: Consistency, catalog: &Catalog, keyspace: &str) -> R
     Ok(())
 }
 
+/// Whether no other node has the rows of a keyspace, so that nothing is reconciled.
+pub(crate) fn has_one_replica(catalog: &Catalog, keyspace: &str) -> bool {
+    Replicas::of(catalog, keyspace).all <= 1
+}
+
 /// The replication factor of a keyspace, and whether this node is a replica.
 struct Replicas {
     all: i32,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use halcyon_access::Access;
 use halcyon_engine::{Engine, Shard};
+use halcyon_guardrails::LocalGuardrails;
 use halcyon_io::random;
 use halcyon_model::uuid;
 use halcyon_scan::RequestMemory;
@@ -31,6 +32,7 @@ pub struct Coordinator {
     views: Views,
     denylist: Option<LocalDenylist>,
     access: AccessState,
+    guardrails: LocalGuardrails,
 }
 
 impl Coordinator {
@@ -46,6 +48,7 @@ impl Coordinator {
         let uuids = uuid::Generator::seeded(seed);
         let (memory, shards) = (memory.for_shard(), shard.tables().shard_count());
         let (reads, scans) = (Reads::of_shard(&memory, shards), Reads::of_shard(&memory, shards));
+        let guardrails = LocalGuardrails::of(engine.options().guardrails.clone());
         Coordinator {
             engine,
             shard,
@@ -59,6 +62,7 @@ impl Coordinator {
             views: Views::default(),
             denylist: None,
             access: AccessState::new(Arc::default()),
+            guardrails,
         }
     }
 
@@ -94,6 +98,10 @@ impl Coordinator {
 
     pub fn shard(&self) -> &Rc<Shard> {
         &self.shard
+    }
+
+    pub(crate) fn guardrails(&self) -> &LocalGuardrails {
+        &self.guardrails
     }
 
     pub(crate) fn limits(&self) -> &RequestLimits {

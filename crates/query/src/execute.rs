@@ -11,6 +11,7 @@ use halcyon_scan::pace::Pace;
 
 use crate::access::{self, admit};
 use crate::coordinator::Coordinator;
+use crate::guard::validate;
 use crate::preparation::up_to_date;
 use crate::prepared::PreparedStatement;
 use crate::request::Request;
@@ -39,6 +40,7 @@ pub fn execute<'a>(
         let began = now();
         let statement = up_to_date(coordinator, statement).await?;
         admit(coordinator, &statement, options.keyspace, principal).await?;
+        validate(coordinator, &statement, options.keyspace, options.guard)?;
         let outcome = execute_admitted(coordinator, &statement, options, principal).await;
         let shard = coordinator.shard().index();
         coordinator.requests().count(shard, (&statement.plan, options), began, &outcome);

@@ -14,6 +14,7 @@ mod coordinator;
 mod denylist;
 mod error;
 mod execute;
+mod guard;
 mod limits;
 mod metrics;
 mod modify;
@@ -30,7 +31,9 @@ mod views;
 mod virtual_tables;
 pub mod weight;
 
-pub use access::{DefaultSuperuser, admit, default_superuser, log_in, log_in_as, may_stay};
+pub use access::{
+    DefaultSuperuser, admit, default_superuser, guard_of, log_in, log_in_as, may_stay,
+};
 pub use audit::{AuditCategory, AuditContext, AuditType, refused_text};
 pub use coordinator::Coordinator;
 pub use denylist::{Denylist, DenylistCounts, DenylistOptions, List, LocalDenylist, Source};
@@ -40,7 +43,7 @@ pub use halcyon_syntax::password;
 pub use limits::RequestLimits;
 pub use metrics::ClientRequests;
 pub use outcome::{Outcome, QueryOptions, Rows};
-pub use preparation::{prepare, prepare_in_time};
+pub use preparation::{check_prepared, prepare, prepare_guarded, prepare_in_time};
 pub use prepared::PreparedStatement;
 pub use views::resume_view_builds;
 pub use virtual_tables::{VirtualTables, modification_is_not_supported};

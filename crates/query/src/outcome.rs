@@ -1,6 +1,7 @@
 //! The options and the outcome of an execution, in the form that the protocol encodes.
 
 use halcyon_cql::plan::ResultColumns;
+use halcyon_guardrails::Guard;
 use halcyon_model::request::{Consistency, SchemaChange, Value};
 use halcyon_scan::Held;
 
@@ -20,6 +21,8 @@ pub struct QueryOptions<'a> {
     pub timestamp: Option<i64>,
     pub now_in_seconds: Option<i32>,
     pub protocol_version: u8,
+    /// `None`: no guardrail holds for the request.
+    pub guard: Option<&'a Guard>,
 }
 
 /// One page of a result set.

@@ -76,6 +76,7 @@ impl<'a> Request<'a> {
             protocol_version: self.protocol_version,
             uuids: self.uuids,
             json: &[],
+            guard: None,
             work,
         }
     }

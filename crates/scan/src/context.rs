@@ -41,6 +41,7 @@ impl ScanContext {
             protocol_version: self.protocol_version,
             uuids: &self.uuids,
             json: &[],
+            guard: None,
             work,
         };
         Evaluation { row, terms, aggregates, execution }

@@ -162,6 +162,7 @@ impl Owned {
             protocol_version: self.protocol_version,
             uuids: &self.uuids,
             json: &[],
+            guard: None,
             work,
         })
     }
@@ -213,6 +214,7 @@ mod tests {
             protocol_version: 5,
             uuids: &uuids,
             json: &[],
+            guard: None,
             work: &work,
         };
         let here = std::thread::current().id();

@@ -24,13 +24,8 @@ pub struct IndexSettings {
     pub default_class: String,
     /// `default_secondary_index_enabled`
     pub has_default: bool,
-    /// `secondary_indexes_enabled`
-    pub is_creation_allowed: bool,
     /// `sasi_indexes_enabled`
     pub is_sasi_allowed: bool,
-    /// `secondary_indexes_per_table_…_threshold`
-    pub per_table_warn: Option<usize>,
-    pub per_table_fail: Option<usize>,
 }
 
 impl Default for IndexSettings {
@@ -38,10 +33,7 @@ impl Default for IndexSettings {
         IndexSettings {
             default_class: LEGACY.to_owned(),
             has_default: true,
-            is_creation_allowed: true,
             is_sasi_allowed: false,
-            per_table_warn: None,
-            per_table_fail: None,
         }
     }
 }

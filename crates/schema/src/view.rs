@@ -11,9 +11,6 @@ pub(crate) const USAGE_WARNING: &str =
 pub struct ViewSettings {
     /// `materialized_views_enabled`
     pub is_creation_allowed: bool,
-    /// `materialized_views_per_table_…_threshold`
-    pub per_table_warn: Option<usize>,
-    pub per_table_fail: Option<usize>,
 }
 
 /// The part of a view's definition that its table does not have.

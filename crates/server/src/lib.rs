@@ -38,6 +38,7 @@ pub mod settings;
 mod shard;
 mod size_estimates;
 mod supported;
+mod told;
 mod trace;
 mod virtual_tables;
 

@@ -46,6 +46,7 @@ use crate::running::Shown;
 use crate::saved_caches;
 use crate::settings::{RunningSettings, Settings, Transport};
 use crate::shard::{ShardServer, Shared};
+use crate::told::Told;
 use crate::virtual_tables;
 use crate::virtual_tables::facts::{Facts, Servers};
 use crate::virtual_tables::registry::Registry;
@@ -220,6 +221,7 @@ fn share(
         transport,
         mesh,
         log: log.clone(),
+        told: Told::default(),
         clients: Arc::default(),
         metrics: (0..shards).map(|_| ClientMetrics::default()).collect(),
         requests: Arc::new(ClientRequests::new(shards)),
@@ -251,7 +253,7 @@ fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
         trace_probability: shared.trace_probability.clone(),
         request_logs: shared.request_logs.clone(),
         denylist: shared.denylist.clone(),
-        settings: RunningSettings::of(settings.listed.clone()),
+        settings: RunningSettings::of(settings),
         data_dir: settings.data_dir.clone(),
         began: now(),
         disk: disk.clone(),
@@ -565,8 +567,10 @@ async fn until_stopped(
 }
 
 fn tell_news(engine: &Engine, log: &Log) {
-    for Event { is_warning, text } in engine.reporter().take_events() {
-        if is_warning {
+    for Event { is_warning, is_error, text } in engine.reporter().take_events() {
+        if is_error {
+            log.error(format_args!("{text}"));
+        } else if is_warning {
             log.warning(format_args!("{text}"));
         } else {
             log.say(format_args!("{text}"));

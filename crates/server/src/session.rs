@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_cql::plan::Variables;
+use halcyon_guardrails::{Guard, Said};
 use halcyon_io::clock::Instant;
 use halcyon_io::drop_apart;
 use halcyon_model::hex;
@@ -91,9 +92,13 @@ async fn prepared(
     shard: &ShardServer,
     text: &str,
     client: &ClientState,
+    guard: &Guard,
 ) -> Result<PreparedStatement> {
     let (coordinator, keyspace) = (&shard.coordinator, client.keyspace.as_deref());
-    let statement = query::prepare_in_time(coordinator, text, keyspace).await?;
+    let statement = match guard.is_on() {
+        true => query::prepare_guarded(coordinator, text, keyspace, guard).await?,
+        false => query::prepare_in_time(coordinator, text, keyspace).await?,
+    };
     query::admit(coordinator, &statement, keyspace, &client.principal).await?;
     Ok(statement)
 }
@@ -106,16 +111,30 @@ struct Found {
 }
 
 /// Prepares a statement, or finds it prepared. A text that names its keyspaces means the same everywhere, so it has one id.
-async fn prepare(shard: &Rc<ShardServer>, text: &str, client: &ClientState) -> Result<Found> {
+async fn prepare(
+    shard: &Rc<ShardServer>,
+    text: &str,
+    client: &ClientState,
+    guard: &Guard,
+) -> Result<Found> {
     let principal = client.principal.clone();
     let everywhere = ClientState { keyspace: None, principal };
-    match prepare_in(shard, text, &everywhere).await {
-        Err(_) if client.keyspace.is_some() => prepare_in(shard, text, client).await,
-        outcome => outcome,
+    let tried = guard.fresh();
+    match prepare_in(shard, text, &everywhere, &tried).await {
+        Err(_) if client.keyspace.is_some() => prepare_in(shard, text, client, guard).await,
+        outcome => {
+            guard.say(tried.take_said());
+            outcome
+        }
     }
 }
 
-async fn prepare_in(shard: &Rc<ShardServer>, text: &str, client: &ClientState) -> Result<Found> {
+async fn prepare_in(
+    shard: &Rc<ShardServer>,
+    text: &str,
+    client: &ClientState,
+    guard: &Guard,
+) -> Result<Found> {
     let store = &shard.shared.prepared;
     let coordinator = &shard.coordinator;
     let keyspace = client.keyspace.as_deref();
@@ -125,7 +144,9 @@ async fn prepare_in(shard: &Rc<ShardServer>, text: &str, client: &ClientState) -
         query::admit(coordinator, &entry.statement, keyspace, &client.principal).await?;
         return Ok(Found { id, entry, is_new: false });
     }
-    let entry = Entry::new(Arc::new(prepared(shard, text, client).await?));
+    let mut statement = prepared(shard, text, client, guard).await?;
+    query::check_prepared(coordinator, &mut statement, keyspace, guard)?;
+    let entry = Entry::new(Arc::new(statement));
     store.check_size(&entry).map_err(QueryError::Invalid)?;
     let put = persisted::keep(shard, id, entry);
     if put.is_new {
@@ -143,8 +164,12 @@ async fn prepare_asked(
     mut notes: Notes,
 ) {
     let request = Request::Prepare { text, keyspace };
+    let mut guard = Guard::default();
     let (outcome, keyspace) = match asking(shard, connection, keyspace) {
-        Ok(client) => (prepare(shard, text, &client).await, client.keyspace.clone()),
+        Ok(client) => {
+            guard = query::guard_of(&shard.coordinator, &client.principal).await;
+            (prepare(shard, text, &client, &guard).await, client.keyspace.clone())
+        }
         Err(error) => (Err(error), None),
     };
     if let Some(trace) = trace {
@@ -158,6 +183,7 @@ async fn prepare_asked(
         let error = outcome.as_ref().err();
         shard.shared.request_logs.executed(&shard.coordinator, of, &watched, error).await;
     }
+    note_said(shard, guard.take_said(), &mut notes);
     match outcome {
         Ok(found) => {
             // Without a keyspace, Cassandra prepares it again for each connection.
@@ -236,6 +262,7 @@ pub(crate) async fn execute(
     let outcome =
         run(shard, connection, envelope.version, &request, (&mut asked, &mut permit)).await;
     let mut notes = Notes { warnings: asked.warnings, tracing_id, ..Notes::default() };
+    note_said(shard, asked.guard.take_said(), &mut notes);
     notes.warnings.extend(warnings);
     if let Some(detail) = outcome.as_ref().err().and_then(QueryError::detail) {
         shard.shared.log.error(format_args!("a request of {} failed: {detail}", connection.peer));
@@ -255,6 +282,19 @@ pub(crate) async fn execute(
     }
     if asked.reads_partitions {
         connection.count_read(shard.coordinator.shard(), arrived);
+    }
+}
+
+/// What guardrails say is for the client, and for the log.
+fn note_said(shard: &ShardServer, said: Vec<Said>, notes: &mut Notes) {
+    for Said { text, is_failure } in said {
+        if shard.shared.told.is_new(&text) {
+            match is_failure {
+                true => shard.shared.log.error(format_args!("{text}")),
+                false => shard.shared.log.warning(format_args!("{text}")),
+            }
+        }
+        notes.warnings.push(text);
     }
 }
 
@@ -294,6 +334,7 @@ fn keep_values(permit: &mut Permit, variables: &Variables, values: &[Value<'_>])
 #[derive(Default)]
 struct Asked {
     warnings: Vec<String>,
+    guard: Guard,
     metadata: Metadata,
     reads_partitions: bool,
     watched: Option<Box<Watched>>,
@@ -336,7 +377,8 @@ async fn run(
             if parameters.page_size == Some(0) {
                 return Err(QueryError::Protocol("The page size cannot be 0".to_owned()));
             }
-            let statement = Arc::new(prepared(shard, text, &client).await?);
+            asked.guard = query::guard_of(&shard.coordinator, &client.principal).await;
+            let statement = Arc::new(prepared(shard, text, &client, &asked.guard).await?);
             asked.warnings.clone_from(&statement.warnings);
             asked.reads_partitions = statement.reads_partitions();
             if parameters.skip_metadata {
@@ -344,7 +386,7 @@ async fn run(
             }
             let chosen = asked.watch(shard, &statement);
             let values = values(parameters, &statement.variables);
-            let options = options(parameters, &values, &client, (version, chosen));
+            let options = options(parameters, &values, (&client, &asked.guard), (version, chosen));
             if options.values.len() != statement.variables.specs.len() {
                 return Err(QueryError::Invalid("Invalid amount of bind variables".to_owned()));
             }
@@ -367,11 +409,14 @@ async fn run(
             let values = values(parameters, &statement.variables);
             keep_values(permit, &statement.variables, &values)?;
             let client = client_in(connection, statement.keyspace.as_deref());
-            let options = options(parameters, &values, &client, (version, chosen));
+            asked.guard = query::guard_of(&shard.coordinator, &client.principal).await;
+            let options = options(parameters, &values, (&client, &asked.guard), (version, chosen));
             query::execute(&shard.coordinator, statement, &options, &client.principal).await
         }
         Request::Batch { kind, entries, parameters } => {
             let client = asking(shard, connection, parameters.keyspace)?;
+            let guard = query::guard_of(&shard.coordinator, &client.principal).await;
+            asked.guard = guard;
             let state = (asked, permit);
             Box::pin(batch(shard, &client, (*kind, entries), parameters, version, state)).await
         }
@@ -439,7 +484,12 @@ async fn batch(
     let mut chosen = None;
     for (query, values) in queries {
         let statement: Arc<PreparedStatement> = match query {
-            BatchQuery::Text(text) => Arc::new(prepared(shard, text, client).await?),
+            BatchQuery::Text(text) => {
+                let mut statement = prepared(shard, text, client, &asked.guard).await?;
+                let (of, keyspace) = (&shard.coordinator, client.keyspace.as_deref());
+                query::check_prepared(of, &mut statement, keyspace, &asked.guard)?;
+                Arc::new(statement)
+            }
             BatchQuery::Prepared(id) => find(shard, id).await?.statement.clone(),
         };
         let markers = statement.variables.specs.len();
@@ -453,7 +503,7 @@ async fn batch(
         chosen = asked.watch(shard, &statement);
         entries.push(BatchEntry { statement, values });
     }
-    let options = options(parameters, &[], client, (version, chosen));
+    let options = options(parameters, &[], (client, &asked.guard), (version, chosen));
     query::batch(&shard.coordinator, kind, &entries, &options, &client.principal).await
 }
 
@@ -465,7 +515,7 @@ fn values<'a>(parameters: &'a QueryParameters<'a>, variables: &Variables) -> Cow
 fn options<'a>(
     parameters: &QueryParameters<'a>,
     values: &'a [Value<'a>],
-    client: &'a ClientState,
+    (client, guard): (&'a ClientState, &'a Guard),
     (version, chosen): (Version, Option<i64>),
 ) -> QueryOptions<'a> {
     QueryOptions {
@@ -478,6 +528,7 @@ fn options<'a>(
         timestamp: parameters.timestamp.or(chosen),
         now_in_seconds: parameters.now_in_seconds,
         protocol_version: version.number(),
+        guard: Some(guard).filter(|guard| guard.is_on()),
     }
 }
 

@@ -24,6 +24,7 @@ use crate::request_log::RequestLogs;
 use crate::running::Running;
 use crate::settings::Transport;
 use crate::size_estimates::{self, Known};
+use crate::told::Told;
 use crate::trace::probability::TraceProbability;
 
 /// `SizeEstimatesRecorder`: when it runs first, and how often.
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) prepared: Arc<PreparedStatements>,
     pub(crate) mesh: Mesh<ShardServer>,
     pub(crate) log: Log,
+    /// What guardrails have said in the log.
+    pub(crate) told: Told,
     pub(crate) clients: Arc<Clients>,
     /// By shard.
     pub(crate) metrics: Arc<[ClientMetrics]>,

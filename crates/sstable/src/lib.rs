@@ -29,3 +29,4 @@ pub use read::sstable::{OpenOptions, SSTable, ScanOptions};
 pub use write::carry::{Carried, Carry, Heat};
 pub use write::options::{ExpirationOverflow, WriterOptions};
 pub use write::sstable_writer::{SSTableWriter, Sealed};
+pub use write::watch::Watch;

@@ -235,6 +235,7 @@ pub(crate) fn settings(inputs: &[Arc<SSTable>]) -> Settings {
         read_ahead_budget: 1 << 20,
         write_buffer: 4096,
         carry: None,
+        watch: None,
         limiter: RateLimiter::unlimited(),
         own_thread: false,
         read_back: false,

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 
+use halcyon_guardrails::{Guard, Threshold};
 use halcyon_model::request::Value;
 use halcyon_model::uuid;
 use halcyon_schema::function::{JAVA, UserFunction, WASM};
@@ -22,6 +23,8 @@ pub struct Execution<'a> {
     pub uuids: &'a uuid::Generator,
     /// The values of the columns in the JSON of an INSERT.
     pub json: &'a [Given],
+    /// `None`: no guardrail holds for the request.
+    pub guard: Option<&'a Guard>,
     pub work: &'a Work<'a>,
 }
 
@@ -35,8 +38,19 @@ impl<'a> Execution<'a> {
             protocol_version: 5,
             uuids,
             json: &[],
+            guard: None,
             work,
         }
+    }
+}
+
+impl Execution<'_> {
+    /// Asks whether an IN has too many values together with the others of its key, which `what` names.
+    pub(super) fn check_product(&self, count: usize, what: &str) -> Result<()> {
+        let Some(guard) = self.guard else { return Ok(()) };
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let checked = guard.check(Threshold::InSelectCartesianProduct, count, what);
+        checked.map_err(halcyon_schema::change::violated)
     }
 }
 

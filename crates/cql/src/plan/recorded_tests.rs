@@ -127,6 +127,7 @@ fn run(text: &str, catalog: &Catalog, keyspace: &str) -> Result<String> {
         protocol_version: 5,
         uuids: &uuids,
         json: &[],
+        guard: None,
         work: &work,
     };
     let plans = match &prepared.plan {

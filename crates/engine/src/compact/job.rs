@@ -26,6 +26,7 @@ use super::task::{CompactionKind, Running};
 use super::{Compactor, history};
 use crate::Result;
 use crate::caches::carried::Carrier;
+use crate::guardrails::Watched;
 use crate::tables::store::Store;
 use crate::version::{Edit, LiveSSTable, LiveSetBound, replaced};
 
@@ -220,6 +221,7 @@ impl<'a> CompactionJob<'a> {
             read_ahead_budget: READ_AHEAD,
             write_buffer: own.direct_write_buffer_size,
             carry: self.carrier.clone().map(|carrier| carrier as Arc<dyn Carry>),
+            watch: Watched::of(&self.store.table(), own, &self.compactor.reporter),
             limiter: self.compactor.pace.limiter.clone(),
             own_thread: true,
             read_back: false,

@@ -15,6 +15,7 @@ use halcyon_stream::{Fragment, FragmentStream, Layout, PartitionKey, RowBuf};
 use super::Flusher;
 use crate::caches::carried::Carrier;
 use crate::flush::pace::FlushPace;
+use crate::guardrails::Watched;
 use crate::memtable::{Memtable, MemtableStream};
 use crate::tables::store::Store;
 use crate::version::{Edit, LiveSSTable};
@@ -159,6 +160,7 @@ impl Flusher {
             SSTableWriter::create(&self.storage.disk, descriptor.clone(), layout, bases, options)
                 .await?;
         writer.carry(carrier.map(|carrier| carrier as Arc<dyn Carry>));
+        writer.watched_by(Watched::of(&table, &self.storage.options, &self.reporter));
         let mut stream = MemtableStream::of_all(memtable);
         let written = async {
             let mut begun = 0;

@@ -15,16 +15,22 @@ const REPEAT_AFTER: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub is_warning: bool,
+    /// Worse than a warning.
+    pub is_error: bool,
     pub text: String,
 }
 
 impl Event {
     pub(crate) fn info(text: String) -> Event {
-        Event { is_warning: false, text }
+        Event { is_warning: false, is_error: false, text }
     }
 
     pub(crate) fn warning(text: String) -> Event {
-        Event { is_warning: true, text }
+        Event { is_warning: true, is_error: false, text }
+    }
+
+    pub(crate) fn error(text: String) -> Event {
+        Event { is_warning: true, is_error: true, text }
     }
 }
 

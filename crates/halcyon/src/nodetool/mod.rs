@@ -13,6 +13,7 @@ mod arguments;
 mod clients;
 mod compaction;
 mod failure;
+mod guardrails;
 mod help;
 mod node;
 mod request_logs;

@@ -6,7 +6,9 @@ use std::pin::Pin;
 use super::arguments::{Arguments, Call, Choice, Syntax};
 use super::failure::Result;
 use super::node::Node;
-use super::{clients, compaction, request_logs, settings, snapshots, status, tables, tablestats};
+use super::{
+    clients, compaction, guardrails, request_logs, settings, snapshots, status, tables, tablestats,
+};
 
 pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
@@ -229,6 +231,25 @@ pub(super) const VERBS: &[Verb] = &[
     },
     Verb {
         syntax: Syntax {
+            name: "getguardrailsconfig",
+            about: "Print runtime configuration of guardrails.",
+            options: &[
+                Choice::value(
+                    &["-c", "--category"],
+                    "guardrailCategory",
+                    "Category of guardrails to filter, can be one of 'values', 'thresholds', 'flags', 'others'.",
+                ),
+                Choice::flag(
+                    &["--expand"],
+                    "Expand all guardrail names so they reflect their counterparts in cassandra.yaml",
+                ),
+            ],
+            arguments: one("[<args>...]", "Specific name of a guardrail to get configuration of."),
+        },
+        run: |call, node, out| Box::pin(guardrails::show(call, node, out)),
+    },
+    Verb {
+        syntax: Syntax {
             name: "getlogginglevels",
             about: "Get the runtime logging levels",
             options: &[],
@@ -351,6 +372,18 @@ pub(super) const VERBS: &[Verb] = &[
             arguments: one("<value>", "Number of concurrent compactors, greater than 0."),
         },
         run: |call, node, _| Box::pin(compaction::set_compactors(call, node)),
+    },
+    Verb {
+        syntax: Syntax {
+            name: "setguardrailsconfig",
+            about: "Modify runtime configuration of guardrails.",
+            options: &[],
+            arguments: some(
+                "[<setter> <value1> ...]",
+                "For flags, possible values are 'true' or 'false'. For thresholds, two values are expected, first for failure, second for warning. For values, enumeration of values expected or one value where multiple items are separated by comma. Setting for thresholds accepting strings and value guardrails are reset by specifying 'null' or '[]' value. For thresholds accepting integers, the reset value is -1.",
+            ),
+        },
+        run: |call, node, _| Box::pin(guardrails::set(call, node)),
     },
     Verb {
         syntax: Syntax {
@@ -489,7 +522,6 @@ pub(super) const OF_CASSANDRA_ONLY: &[&str] = &[
     "getconcurrentviewbuilders",
     "getdefaultrf",
     "getendpoints",
-    "getguardrailsconfig",
     "getinterdcstreamthroughput",
     "getmaxhintwindow",
     "getseeds",
@@ -542,7 +574,6 @@ pub(super) const OF_CASSANDRA_ONLY: &[&str] = &[
     "setconcurrency",
     "setconcurrentviewbuilders",
     "setdefaultrf",
-    "setguardrailsconfig",
     "sethintedhandoffthrottlekb",
     "setinterdcstreamthroughput",
     "setlogginglevel",

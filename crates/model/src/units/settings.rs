@@ -106,6 +106,11 @@ pub fn with_unit(text: &str, unit: &str) -> Option<String> {
         return None;
     }
     match (unit, text.parse::<f64>()) {
+        // The older count had those of the system, too.
+        (unit, Ok(count)) if let Some(less) = unit.strip_prefix("less") => {
+            let less: i64 = less.parse().ok()?;
+            Some((count as i64 - less).to_string())
+        }
         // Not the older form after all.
         (_, Err(_)) => Some(text.to_owned()),
         // One megabit is 125,000 bytes.
@@ -186,5 +191,6 @@ mod tests {
         assert_eq!(with_unit("200", "Mbit/s").as_deref(), Some("25000000B/s"));
         assert_eq!(with_unit("4h", "s").as_deref(), Some("4h"));
         assert_eq!(with_unit("-1", "ms"), None);
+        assert_eq!(with_unit("40", "less5").as_deref(), Some("35"));
     }
 }

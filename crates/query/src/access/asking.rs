@@ -1,6 +1,7 @@
 //! Asks the judge, and learns what it lacks.
 
 use halcyon_cql::plan::requires::Requirement;
+use halcyon_guardrails::Guard;
 use halcyon_model::access::{Permission, Principal, Resource};
 
 use super::judge::{Judge, Stop};
@@ -52,6 +53,17 @@ pub(super) async fn is_superuser(coordinator: &Coordinator, who: &Principal) -> 
             Err(Stop::Unknown(question)) => learnt.learn(coordinator, question).await?,
         }
     }
+}
+
+/// The guard of a new request. Superusers are exempt from guardrails; a role that cannot be looked up is not.
+pub async fn guard_of(coordinator: &Coordinator, who: &Principal) -> Guard {
+    let is_exempt = match who {
+        Principal::Role { .. } => {
+            matches!(Box::pin(is_superuser(coordinator, who)).await, Ok(true))
+        }
+        Principal::System | Principal::Anonymous => false,
+    };
+    coordinator.guardrails().guard_of(who, is_exempt)
 }
 
 /// Whether the principal has a permission on a resource itself or what contains it.

@@ -36,7 +36,7 @@ use crate::coordinator::Coordinator;
 use crate::prepared::PreparedStatement;
 use crate::{Outcome, QueryOptions, Result};
 
-pub use asking::may_stay;
+pub use asking::{guard_of, may_stay};
 pub(crate) use changed::{Changed, follow};
 pub use login::{DefaultSuperuser, default_superuser, log_in, log_in_as};
 

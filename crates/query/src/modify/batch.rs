@@ -17,6 +17,7 @@ use super::{make, write};
 use crate::consistency;
 use crate::coordinator::Coordinator;
 use crate::denylist::LocalDenylist;
+use crate::guard;
 use crate::{Error, Outcome, QueryOptions, RequestLimits, Result, views};
 
 /// The time limit of a batch of this kind.
@@ -37,7 +38,7 @@ pub(super) fn watch(
 pub(super) async fn execute(
     coordinator: &Coordinator,
     kind: BatchKind,
-    statements: Vec<Statement>,
+    mut statements: Vec<Statement>,
     options: &QueryOptions<'_>,
     watch: Stopwatch,
 ) -> Result<Outcome> {
@@ -45,6 +46,7 @@ pub(super) async fn execute(
     if statements.iter().any(|(plan, _)| plan.has_conditions()) {
         return conditional::execute(coordinator, statements, true, options).await;
     }
+    guard::hear_terms(statements.iter_mut().map(|(_, bound)| bound), options)?;
     let mut warnings = Vec::new();
     if kind == BatchKind::Logged {
         warnings.extend(short_grace_warning(&statements));

@@ -15,6 +15,7 @@ use halcyon_cql::plan::modify::{
     BoundConditions, BoundModification, CounterShard, CurrentPartition, ModifyPlan,
 };
 use halcyon_engine::Shard;
+use halcyon_guardrails::Said;
 use halcyon_io::clock::unix_micros;
 use halcyon_model::CqlType;
 use halcyon_model::clustering::ClusteringValue;
@@ -82,9 +83,15 @@ pub(super) async fn execute(
     let plans = coordinator.views().on(&catalog, &request.table)?;
     let views = (plans, coordinator.memory().for_row());
     let job = move |shard: Rc<Shard>| async move {
-        compare_and_set(&shard, request, (turn, watch), views).await
+        let mut said = Vec::new();
+        let decided = compare_and_set(&shard, request, (turn, watch), views, &mut said).await;
+        Ok::<_, Error>((decided, said))
     };
     let decided = on_owner(coordinator.shard(), token, job).await;
+    let (decided, said) = decided.map_err(|error| watch.failed(error))?;
+    if let Some(guard) = options.guard {
+        guard.say(said);
+    }
     let rows = decided.map_err(|error| watch.failed(error))?;
     watch.check()?;
     Ok(Outcome::Rows(rows))
@@ -229,6 +236,7 @@ async fn compare_and_set(
     request: Request,
     (turn, watch): (Stopwatch, Stopwatch),
     (plans, most): (Plans, u64),
+    said: &mut Vec<Said>,
 ) -> Result<Rows> {
     let _lock = turn.lock(shard, request.table.id, &request.key).await?;
     let targets = request.conditions.keys();
@@ -266,7 +274,14 @@ async fn compare_and_set(
         }
         let mut statement = statement.clone();
         statement.timestamp = timestamp;
+        said.append(&mut statement.said);
         mutations.push(make::made_of(&statement, key, &current, CounterShard::NONE).await?);
+    }
+    for statement in &request.statements {
+        said.extend(statement.terms.said.iter().cloned());
+        if let Some(refused) = &statement.terms.refused {
+            return Err(refused.clone().into());
+        }
     }
     let proposed = proposal::of(mutations, timestamp).await?;
     if proposed.is_empty() {

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use halcyon_cql::plan::modify::{BatchPlan, BoundModification, Company, ModifyPlan, check_batch};
 use halcyon_cql::plan::{Execution, Plan, Work};
+use halcyon_guardrails::Guard;
 use halcyon_model::request::BatchKind;
 use halcyon_scan::pace::{self, Pace};
 use halcyon_scan::{Held, SMALL};
@@ -29,6 +30,7 @@ use self::conditional::{Conditions, Statement};
 use self::stopwatch::Stopwatch;
 use crate::consistency;
 use crate::coordinator::Coordinator;
+use crate::guard;
 use crate::prepared::PreparedStatement;
 use crate::request::Request;
 use crate::{Error, Outcome, QueryOptions, Result};
@@ -88,15 +90,17 @@ async fn bind(
     timestamp: i64,
     request: &Request<'_>,
     watch: &Stopwatch,
-    made: &mut Made,
+    (made, guard): (&mut Made, Option<&Guard>),
 ) -> Result<BoundModification> {
     let (work, company) = (Work::small(), made.company.clone());
+    let limits = guard.map(Guard::fresh);
     let bind = move |plan: &Arc<ModifyPlan>, execution: &Execution<'_>| {
-        plan.bind(timestamp, &company, execution)
+        let bind = |execution: &Execution<'_>| plan.bind(timestamp, &company, execution);
+        guard::bound(limits.as_ref(), execution, bind)
     };
     let within = (watch.deadline(), &**coordinator.memory(), request.slow_calls());
     let bound = pace::bind(plan, &request.execution(&work), within, bind).await?;
-    let bound = bound.ok_or_else(|| watch.too_late())?;
+    let bound = guard::heard(guard, bound.ok_or_else(|| watch.too_late())?)?;
     bound.check_expiration(coordinator.shard().tables().latest_expiration())?;
     made.count(&bound)?;
     Ok(bound)
@@ -135,6 +139,23 @@ async fn refusal<'a, 'v: 'a>(
     error
 }
 
+/// Asks whether the timestamp that a statement gives is too far away.
+fn check_timestamp(
+    plan: &ModifyPlan,
+    default: i64,
+    request: &Request<'_>,
+    guard: &Guard,
+) -> Result<()> {
+    let work = Work::small();
+    match plan.own_timestamp(default, &request.execution(&work))? {
+        Some(timestamp) => {
+            let (now, table) = (request.now_micros(), &plan.table.schema.name);
+            Ok(guard.check_timestamp(timestamp, now, table)?)
+        }
+        None => Ok(()),
+    }
+}
+
 pub(crate) async fn execute_modification(
     coordinator: &Coordinator,
     plan: &Arc<ModifyPlan>,
@@ -142,10 +163,14 @@ pub(crate) async fn execute_modification(
     options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
     let consistency = options.consistency;
+    guard::check_write_levels(Some(&plan.table), options)?;
     if !plan.has_conditions() {
         consistency::check_write(consistency, &plan.table)?;
     }
     let timestamp = default_timestamp(coordinator, request, options);
+    if let Some(guard) = options.guard.filter(|_| !plan.has_conditions()) {
+        check_timestamp(plan, timestamp, request, guard)?;
+    }
     let limits = coordinator.limits();
     let watch = match plan.table.is_counter() {
         true => {
@@ -154,11 +179,13 @@ pub(crate) async fn execute_modification(
         false => Stopwatch::start(limits.write_request_timeout, options.consistency, "SIMPLE"),
     };
     let mut made = Made::of(coordinator, request);
-    let bound = bind(coordinator, plan, timestamp, request, &watch, &mut made).await?;
+    let guarded = (&mut made, options.guard);
+    let mut bound = bind(coordinator, plan, timestamp, request, &watch, guarded).await?;
     if plan.has_conditions() {
         let statements = vec![(plan.clone(), bound)];
         return Box::pin(conditional::execute(coordinator, statements, false, options)).await;
     }
+    guard::hear_terms([&mut bound], options)?;
     if bound.is_nothing() {
         return Ok(Outcome::Void);
     }
@@ -189,6 +216,7 @@ pub(crate) async fn execute_batch(
     request: &Request<'_>,
     options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
+    guard::check_write_levels(None, options)?;
     let timestamp = {
         let (default, work) = (default_timestamp(coordinator, request, options), Work::small());
         plan.bind_timestamp(default, &request.execution(&work))?
@@ -201,8 +229,8 @@ pub(crate) async fn execute_batch(
         if pace.step() && pace.pause().await > watch.deadline() {
             return Err(watch.too_late());
         }
-        let bound = match bind(coordinator, statement, timestamp, request, &watch, &mut made).await
-        {
+        let guarded = (&mut made, options.guard);
+        let bound = match bind(coordinator, statement, timestamp, request, &watch, guarded).await {
             Ok(bound) => bound,
             Err(error) => {
                 let rest = plan.statements.iter().skip(place).map(|plan| (plan, request));
@@ -234,6 +262,8 @@ pub(crate) async fn execute_batch_message(
         plans.push(plan.clone());
     }
     check_batch(kind, false, &plans)?;
+    plans.iter().try_for_each(|plan| guard::validate_modification(plan, options.guard))?;
+    guard::check_write_levels(None, options)?;
     let Some((_, first)) = entries.first() else { return Ok(Outcome::Void) };
     let timestamp = default_timestamp(coordinator, first, options);
     let watch = batch::watch(coordinator, kind, options);
@@ -245,7 +275,8 @@ pub(crate) async fn execute_batch_message(
             return Err(watch.too_late());
         }
         made.given = made.given.saturating_add(request.bytes());
-        let bound = match bind(coordinator, plan, timestamp, request, &watch, &mut made).await {
+        let guarded = (&mut made, options.guard);
+        let bound = match bind(coordinator, plan, timestamp, request, &watch, guarded).await {
             Ok(bound) => bound,
             Err(error) => {
                 let rest = plans.iter().zip(entries).skip(place);

@@ -15,6 +15,7 @@ use halcyon_cql::plan::term::constant;
 use halcyon_cql::plan::{Work, find_table};
 use halcyon_engine::{Engine, Shard};
 use halcyon_functions as functions;
+use halcyon_guardrails::{Guard, Said};
 use halcyon_io::clock::{self, unix_micros};
 use halcyon_io::compute;
 use halcyon_model::CqlType;
@@ -31,6 +32,7 @@ use halcyon_syntax::ast::{
 
 use crate::access::{self, Changed};
 use crate::coordinator::Coordinator;
+use crate::guard;
 use crate::shards::on_shard;
 use crate::{Error, Outcome, QueryOptions, Result, views};
 
@@ -54,7 +56,26 @@ pub(crate) async fn execute_schema(
             access::execute(coordinator, statement, options, principal).await
         }
         StatementKind::Describe(wanted) => describe::execute(coordinator, wanted, options).await,
-        _ => change_schema(coordinator, statement, keyspace, principal).await,
+        _ => change_schema(coordinator, statement, options, principal).await,
+    }
+}
+
+/// What is asked of a statement that is prepared. Options that are ignored are taken out of it.
+pub(crate) fn validate(
+    coordinator: &Coordinator,
+    kind: &mut StatementKind,
+    keyspace: Option<&str>,
+    guard: &Guard,
+) -> Result<()> {
+    match kind {
+        StatementKind::Truncate { name } => guard::truncates(coordinator, name, keyspace, guard),
+        kind => {
+            let catalog = coordinator.shard().tables().catalog();
+            let terms = Terms::new(&catalog);
+            let engine = coordinator.engine();
+            let context = for_validation(engine, &catalog, keyspace, &terms, guard);
+            Ok(change::validate(&catalog, kind, &context)?)
+        }
     }
 }
 
@@ -136,10 +157,11 @@ const SCHEMA_HAS_CHANGED: &str =
 async fn change_schema(
     coordinator: &Coordinator,
     statement: &Statement,
-    keyspace: Option<&str>,
+    options: &QueryOptions<'_>,
     principal: &Principal,
 ) -> Result<Outcome> {
-    let kind = statement.kind.clone();
+    let (kind, keyspace) = (statement.kind.clone(), options.keyspace);
+    let guard = options.guard.map(Guard::fresh).unwrap_or_default();
     let drops_columns = matches!(
         kind,
         StatementKind::AlterTable { change: TableChange::Drop { timestamp: None, .. }, .. }
@@ -158,7 +180,11 @@ async fn change_schema(
             return Err(Error::Unauthorized(SCHEMA_HAS_CHANGED.to_owned()));
         }
         let before = catalog.clone();
-        let (made, rows) = change_apart(&engine, catalog, kind, own, (table_id, at)).await?;
+        let (made, said) = change_apart(&engine, catalog, kind, own, (table_id, at), guard).await?;
+        let (made, rows) = match made {
+            Ok(made) => made,
+            Err(refused) => return Ok((Err(refused), said)),
+        };
         let mut changed = Changed::default();
         if let Some(event) = &made.event {
             changed = Changed::of(&before, &made.catalog, &event.keyspace);
@@ -168,9 +194,13 @@ async fn change_schema(
                 clock::sleep(Duration::from_micros(rest.unsigned_abs())).await;
             }
         }
-        Ok((made, changed))
+        Ok((Ok((made, changed)), said))
     });
-    let (made, changed) = made.await?;
+    let (made, said) = made.await?;
+    if let Some(guard) = options.guard {
+        guard.say(said);
+    }
+    let (made, changed) = made?;
     if let StatementKind::CreateIndex(create) = &statement.kind {
         // Not with the lock, which other changes of the schema wait for.
         let engine = coordinator.engine();
@@ -197,11 +227,14 @@ async fn change_apart(
     kind: StatementKind,
     keyspace: Option<String>,
     (table_id, at): ([u8; 16], WriteTime),
-) -> Result<(Change, Vec<Mutation>)> {
+    guard: Guard,
+) -> Result<(Result<(Change, Vec<Mutation>)>, Vec<Said>)> {
     let engine = engine.clone();
-    let job = move || {
-        let terms = Terms::new(&catalog);
-        let context = context(&engine, &catalog, keyspace.as_deref(), &terms, (table_id, at));
+    let make = move |guard: &Guard| {
+        let (terms, mut kind) = (Terms::new(&catalog), kind);
+        let made_by = (table_id, at);
+        let context = context(&engine, &catalog, keyspace.as_deref(), &terms, made_by, guard);
+        change::validate(&catalog, &mut kind, &context)?;
         let made = change::change(&catalog, &kind, &context)?;
         let mut rows = Vec::new();
         if made.event.is_some() {
@@ -210,7 +243,11 @@ async fn change_apart(
         }
         Ok((made, rows))
     };
-    compute(job).await.map_err(halcyon_engine::Error::from)?
+    let job = move || {
+        let made = make(&guard);
+        (made, guard.take_said())
+    };
+    Ok(compute(job).await.map_err(halcyon_engine::Error::from)?)
 }
 
 /// What the terms of schema statements mean.
@@ -237,12 +274,15 @@ fn context<'a>(
     keyspace: Option<&'a str>,
     terms: &'a Terms<'a>,
     (table_id, at): ([u8; 16], WriteTime),
+    guard: &'a Guard,
 ) -> Context<'a> {
     let options = engine.options();
     Context {
         keyspace,
         data_center: catalog.data_center(),
         default_compaction: options.default_compaction.as_ref(),
+        default_factor: options.default_keyspace_rf,
+        guard,
         indexes: &options.indexes,
         functions: &options.functions,
         views: &options.views,
@@ -256,6 +296,18 @@ fn context<'a>(
     }
 }
 
+/// The context of a statement that is validated and not executed.
+fn for_validation<'a>(
+    engine: &'a Engine,
+    catalog: &'a Catalog,
+    keyspace: Option<&'a str>,
+    terms: &'a Terms<'a>,
+    guard: &'a Guard,
+) -> Context<'a> {
+    let at = WriteTime { micros: 0, seconds: 0 };
+    context(engine, catalog, keyspace, terms, ([0; 16], at), guard)
+}
+
 /// Compiles the body of a function that is about to be made, before the schema is locked.
 async fn check_body(
     coordinator: &Coordinator,
@@ -267,8 +319,8 @@ async fn check_body(
         let engine = coordinator.engine();
         let catalog = engine.tables().catalog();
         let terms = Terms::new(&catalog);
-        let at = WriteTime { micros: 0, seconds: 0 };
-        let context = context(engine, &catalog, keyspace, &terms, (id, at));
+        let (at, guard) = (WriteTime { micros: 0, seconds: 0 }, Guard::default());
+        let context = context(engine, &catalog, keyspace, &terms, (id, at), &guard);
         change::new_function(&catalog, create, &context)?
     };
     let deadline = clock::now() + COMPILATION_MAX;

@@ -20,6 +20,7 @@ use halcyon_cql::plan::restrictions::BoundKeys;
 use halcyon_cql::plan::select::{BoundSelect, SelectPlan};
 use halcyon_cql::plan::{Execution, Work};
 use halcyon_engine::{Measure, Shard};
+use halcyon_guardrails::Guard;
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::schema::ColumnKind;
 use halcyon_scan::{Held, PagingState, ReadLimits, Scan, pace};
@@ -29,6 +30,7 @@ use self::parts::{AT_ONCE, invalid_state};
 use crate::consistency;
 use crate::coordinator::Coordinator;
 use crate::error::too_late;
+use crate::guard::{self, check_page_size, check_select};
 use crate::request::Request;
 use crate::shards::on_shard;
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
@@ -41,17 +43,16 @@ pub(crate) async fn execute_select(
 ) -> Result<Outcome> {
     let began = now();
     consistency::check_read_level(options.consistency)?;
+    check_select(coordinator, plan, options)?;
     let layout = &plan.table.layout;
     let state = match options.paging_state {
         Some(bytes) => Some(PagingState::decode(bytes, layout).ok_or_else(invalid_state)?),
         None => None,
     };
     let limits = coordinator.limits();
-    let bind = |plan: &Arc<SelectPlan>, execution: &Execution<'_>| plan.bind(execution);
     let within = began + plan.timeout.unwrap_or(limits.read_request_timeout);
-    let within = (within, &**coordinator.memory(), request.slow_calls());
-    let select = pace::bind(plan, &request.execution(&Work::small()), within, bind).await?;
-    let select = select.ok_or_else(|| too_late(options.consistency))?;
+    let select = bound(coordinator, plan, (request, within), options).await?;
+    check_page_size(plan, select.limits.rows, options)?;
     let (consistency, warnings) = match &select.nearest {
         Some(_) => nearest::check(&select, options.consistency, options.page_size)?,
         None => (options.consistency, Vec::new()),
@@ -102,6 +103,22 @@ pub(crate) async fn execute_select(
     let mut rows = rows(scan, plan, page_rows, whole);
     rows.warnings.extend(partial.into_iter().chain(warnings));
     Ok(Outcome::Rows(rows))
+}
+
+/// The statement with its values, as far as guardrails allow them.
+async fn bound(
+    coordinator: &Coordinator,
+    plan: &Arc<SelectPlan>,
+    (request, deadline): (&Request<'_>, Instant),
+    options: &QueryOptions<'_>,
+) -> Result<BoundSelect> {
+    let guard = options.guard.map(Guard::fresh);
+    let bind = move |plan: &Arc<SelectPlan>, execution: &Execution<'_>| {
+        guard::bound(guard.as_ref(), execution, |execution| plan.bind(execution))
+    };
+    let within = (deadline, &**coordinator.memory(), request.slow_calls());
+    let select = pace::bind(plan, &request.execution(&Work::small()), within, bind).await?;
+    guard::heard(options.guard, select.ok_or_else(|| too_late(options.consistency))?)
 }
 
 /// As in Cassandra, such a statement begins with the first row, whatever state comes with it.

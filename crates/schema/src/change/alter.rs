@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use halcyon_guardrails::{Flag, Threshold};
 use halcyon_model::CqlType;
 use halcyon_model::request::SchemaAction;
 use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableSchema};
@@ -10,6 +11,7 @@ use super::column_type::{expand_user_types, resolve};
 use super::context::{
     Change, Context, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
+use super::guard::{check_compression, check_count, violated};
 use super::index::check_no_dependents;
 use super::table::{counter_ttl, event, useless_static};
 use super::{mask, sai, table_options, view};
@@ -56,6 +58,9 @@ pub(super) fn alter(
              updates. Setting gc_grace_seconds too low might cause undelivered updates to expire before being replayed.",
         ));
     }
+    if let TableChange::Options(_) = change {
+        check_compression(context.guard, &schema.options)?;
+    }
     let mut changed = Keyspace::clone(known);
     view::follow(&mut changed, table, &schema)?;
     let mut altered = table.altered(schema);
@@ -98,13 +103,19 @@ fn apply(
     context: &Context<'_>,
 ) -> Result<Masks> {
     let mut masks = Masks::new();
+    if let TableChange::Add { .. } | TableChange::Drop { .. } | TableChange::Rename { .. } = change
+    {
+        let feature = "ALTER TABLE changing columns";
+        context.guard.allow_named(Flag::AlterTable, feature).map_err(violated)?;
+    }
     match change {
         TableChange::Add { if_not_exists, columns } => {
             for column in columns {
                 let mask = add(schema, keyspace, column, *if_not_exists, context)?;
                 masks.extend(mask.map(|mask| (column.name.text.clone(), mask)));
             }
-            Ok(())
+            let count = all_columns(schema).count();
+            check_count(context.guard, Threshold::ColumnsPerTable, count, &schema.name)
         }
         TableChange::Drop { if_exists, columns, timestamp } => {
             let at = timestamp.unwrap_or_else(|| drop_time(context.at.micros));

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use halcyon_guardrails::Guard;
 use halcyon_model::CqlType;
 use halcyon_model::options::{Compaction, MapOption};
 use halcyon_model::request::SchemaChange;
@@ -32,6 +33,10 @@ pub struct Context<'a> {
     pub data_center: &'a str,
     /// For a table whose statement has no compaction.
     pub default_compaction: Option<&'a MapOption<Compaction>>,
+    /// `default_keyspace_rf`
+    pub default_factor: u32,
+    /// Of the request.
+    pub guard: &'a Guard,
     pub indexes: &'a IndexSettings,
     pub views: &'a ViewSettings,
     /// Checks the WHERE of a view on a table (which the planner does, that builds on this room).

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use halcyon_guardrails::{Flag, Threshold};
 use halcyon_model::CqlType;
 use halcyon_model::options::hash_order;
 use halcyon_model::request::SchemaAction;
@@ -12,6 +13,7 @@ use halcyon_model::types::quote_identifier_if_needed as quoted;
 use super::context::{
     Change, Context, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
+use super::guard::{check_count, violated};
 use super::table::event;
 use super::{sai, sasi};
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
@@ -63,7 +65,7 @@ fn make(
         return Err(invalid(format!("Index '{name}' already exists")));
     }
     check_table(table)?;
-    let mut warnings = Vec::from_iter(check_count(table, name, context)?);
+    check_index_count(table, name, context)?;
     let targets = targets(create, table, class.is_some())?;
     if let Some(class) = class {
         options.insert(CLASS_NAME.to_owned(), class.to_owned());
@@ -89,7 +91,7 @@ fn make(
     let mut changed = Table::clone(table);
     let at = changed.indexes.partition_point(|other| other.name < index.name);
     changed.indexes.insert(at, index);
-    warnings.extend(sai::warnings(&changed));
+    let warnings = sai::warnings(&changed).collect();
     let mut keyspace_changed = Keyspace::clone(known);
     keyspace_changed.tables.insert(table_name.clone(), Arc::new(changed));
     let event = event(SchemaAction::Updated, keyspace, table_name);
@@ -143,11 +145,8 @@ fn stated_options(create: &CreateIndex, is_custom: bool) -> Result<BTreeMap<Stri
 
 /// What settings forbid.
 fn check_allowed(class: Option<&str>, context: &Context<'_>) -> Result<()> {
-    if !context.indexes.is_creation_allowed {
-        return Err(Error::invalid_request(
-            "Guardrail secondary_indexes violated: Creating secondary indexes is not allowed",
-        ));
-    }
+    let feature = "Creating secondary indexes";
+    context.guard.allow_named(Flag::SecondaryIndexes, feature).map_err(violated)?;
     match class {
         Some(SASI) if !context.indexes.is_sasi_allowed => Err(Error::invalid_request(
             "SASI indexes are disabled. Enable in cassandra.yaml to use.",
@@ -167,23 +166,11 @@ fn check_table(table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// The guardrail `secondary_indexes_per_table`; its warning.
-fn check_count(table: &Table, name: Option<&str>, context: &Context<'_>) -> Result<Option<String>> {
-    let count = table.indexes.len() + 1;
+fn check_index_count(table: &Table, name: Option<&str>, context: &Context<'_>) -> Result<()> {
     let on = format!("on table {}", table.schema.name);
     let what = name.map_or_else(|| on.clone(), |name| format!("{name} {on}"));
-    let exceeds = |threshold: &usize| count > *threshold;
-    let guardrail = "Guardrail secondary_indexes_per_table violated:";
-    if let Some(threshold) = context.indexes.per_table_fail.filter(exceeds) {
-        return Err(invalid(format!(
-            "{guardrail} Tables cannot have more than {threshold} secondary indexes, aborting the creation of secondary index {what}"
-        )));
-    }
-    Ok(context.indexes.per_table_warn.filter(exceeds).map(|threshold| {
-        format!(
-            "{guardrail} Creating secondary index {what}, current number of indexes {count} exceeds warning threshold of {threshold}."
-        )
-    }))
+    let count = table.indexes.len() + 1;
+    check_count(context.guard, Threshold::SecondaryIndexesPerTable, count, &what)
 }
 
 /// A column, and what of it is indexed.

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use halcyon_guardrails::{Flag, Threshold};
+
 use super::context::{Change, Context, existing, forbidden, invalid, unchanged, with_keyspace};
+use super::guard::violated;
 use crate::catalog::{Catalog, Keyspace};
 use crate::checks;
 use crate::function::Functions;
@@ -84,6 +87,7 @@ pub(super) fn create(
     let Some(replication) = attributes.replication else {
         return Err(Error::invalid_request("Missing mandatory option 'replication'"));
     };
+    check_strategy(&replication, context)?;
     if catalog.keyspaces.contains_key(name) {
         if if_not_exists {
             return Ok(unchanged(catalog));
@@ -100,6 +104,7 @@ pub(super) fn create(
     }
     let durable_writes = durable_writes(attributes.durable_writes, true)?;
     let replication = check_replication(name, replication, &BTreeMap::new(), context)?;
+    check_factors(name, &replication, context)?;
     let warnings = replication_warnings(name, &replication);
     let keyspace = Keyspace {
         name: name.to_owned(),
@@ -130,19 +135,20 @@ fn check_replication(
     let class = given.remove("class").ok_or_else(without_class)?;
     let full = if class.contains('.') { class } else { format!("{LOCATOR}{class}") };
     let factor = "replication_factor".to_owned();
+    let default = context.default_factor.to_string();
     match full.strip_prefix(LOCATOR) {
         Some("SimpleStrategy") => {
             unrecognized(&given, &[&factor], "SimpleStrategy", keyspace)?;
-            let known = before.get(&factor).map_or("1", String::as_str);
-            given.entry(factor).or_insert_with(|| known.to_owned());
+            let known = before.get(&factor).unwrap_or(&default);
+            given.entry(factor).or_insert_with(|| known.clone());
         }
         Some("NetworkTopologyStrategy") => {
             let everywhere = given.remove(&factor);
             unrecognized(&given, &[context.data_center], "NetworkTopologyStrategy", keyspace)?;
             let known = before.get(context.data_center);
             let known = known.or(everywhere.as_ref()).or_else(|| before.get(&factor));
-            let known = known.map_or("1", String::as_str);
-            given.entry(context.data_center.to_owned()).or_insert_with(|| known.to_owned());
+            let known = known.unwrap_or(&default);
+            given.entry(context.data_center.to_owned()).or_insert_with(|| known.clone());
             given.values().try_for_each(|factor| check_factor(factor))?;
             given.retain(|_, factor| factor.parse() != Ok(0));
             if given.is_empty() {
@@ -198,6 +204,33 @@ fn check_factor(text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Asks whether SimpleStrategy is allowed. Its full name is not asked for, as in Cassandra.
+fn check_strategy(given: &BTreeMap<String, String>, context: &Context<'_>) -> Result<()> {
+    match given.get("class").map(String::as_str) {
+        Some("SimpleStrategy") => context.guard.allow(Flag::SimpleStrategy).map_err(violated),
+        _ => Ok(()),
+    }
+}
+
+/// Asks whether each data centre has neither too few replicas nor too many.
+fn check_factors(
+    keyspace: &str,
+    replication: &BTreeMap<String, String>,
+    context: &Context<'_>,
+) -> Result<()> {
+    if system::is_replicated_system(keyspace) {
+        return Ok(());
+    }
+    let factors = replication.iter().filter(|(option, _)| *option != "class");
+    for factor in factors.filter_map(|(_, factor)| factor.parse().ok()) {
+        for threshold in [Threshold::MinimumReplicationFactor, Threshold::MaximumReplicationFactor]
+        {
+            context.guard.check(threshold, factor, keyspace).map_err(violated)?;
+        }
+    }
+    Ok(())
+}
+
 /// This node is its ring's only one.
 fn replication_warnings(keyspace: &str, replication: &BTreeMap<String, String>) -> Vec<String> {
     let is_simple = replication.contains_key("replication_factor");
@@ -237,8 +270,11 @@ pub(super) fn alter(
     };
     let mut keyspace = Keyspace::clone(known);
     if let Some(replication) = attributes.replication {
+        let strategy = replication.clone();
         keyspace.replication = check_replication(name, replication, &known.replication, context)?;
+        check_strategy(&strategy, context)?;
     }
+    check_factors(name, &keyspace.replication, context)?;
     let mut warnings = replication_warnings(name, &keyspace.replication);
     let sum = |of: &Keyspace| -> i64 {
         of.replication.values().filter_map(|factor| factor.parse::<i64>().ok()).sum()
@@ -250,8 +286,14 @@ pub(super) fn alter(
     Ok(Change { warnings, ..with_keyspace(catalog, keyspace, event(SchemaAction::Updated, name)) })
 }
 
-pub(super) fn remove(catalog: &Catalog, name: &str, if_exists: bool) -> Result<Change> {
+pub(super) fn remove(
+    catalog: &Catalog,
+    name: &str,
+    if_exists: bool,
+    context: &Context<'_>,
+) -> Result<Change> {
     forbidden(catalog, name, "DROP", &format!("keyspace {name}"))?;
+    context.guard.allow(Flag::DropKeyspace).map_err(violated)?;
     if catalog.keyspace(name).is_none() {
         return if if_exists {
             Ok(unchanged(catalog))

@@ -12,6 +12,7 @@ mod column_type;
 mod compact;
 mod context;
 mod function;
+mod guard;
 mod index;
 mod keyspace;
 mod mask;
@@ -36,6 +37,7 @@ pub use self::context::{
     Change, CheckViewRows, Context, Evaluate, FindMask, RestrictedRows, keyspace_of,
 };
 pub use self::function::new_function;
+pub use self::guard::{validate, violated};
 use crate::catalog::Catalog;
 use crate::rows;
 
@@ -85,7 +87,9 @@ fn dispatch(catalog: &Catalog, statement: &StatementKind, context: &Context<'_>)
         Kind::AlterKeyspace { name, if_exists, options } => {
             keyspace::alter(catalog, &name.text, *if_exists, options, context)
         }
-        Kind::DropKeyspace { name, if_exists } => keyspace::remove(catalog, &name.text, *if_exists),
+        Kind::DropKeyspace { name, if_exists } => {
+            keyspace::remove(catalog, &name.text, *if_exists, context)
+        }
         Kind::CreateTable(create) => table::create(catalog, create, context),
         Kind::AlterTable { name, if_exists, change } => {
             alter::alter(catalog, name, *if_exists, change, context)

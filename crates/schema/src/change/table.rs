@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use halcyon_guardrails::Flag;
 use halcyon_model::CqlType;
 use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_model::schema::{ColumnDef, TableSchema};
@@ -13,6 +14,7 @@ use super::context::{
     Change, Context, existing, first_duplicate, forbidden, invalid, keyspace_name, unchanged,
     with_keyspace,
 };
+use super::guard::{check_compression, violated};
 use super::{mask, table_options};
 use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
 use crate::checks;
@@ -66,6 +68,7 @@ pub(super) fn create(
     if let Some(other) = catalog.tables().find(|table| table.id == id) {
         return Err(invalid(format!("Table with id exists already: {}", other.full_name())));
     }
+    check_compression(context.guard, &schema.options)?;
     schema.id = Some(id);
     let mut table = Table::new(id, TableKind::Regular, schema);
     for column in &create.columns {
@@ -244,6 +247,7 @@ pub(super) fn remove(
     let keyspace = keyspace_name(name, context)?;
     let full = format!("{keyspace}.{}", name.name);
     forbidden(catalog, keyspace, "DROP", &format!("table {full}"))?;
+    context.guard.allow(Flag::DropTruncateTable).map_err(violated)?;
     let known = catalog.keyspace(keyspace).filter(|of| of.tables.contains_key(&name.name));
     let Some(known) = known else {
         if if_exists {

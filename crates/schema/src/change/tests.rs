@@ -10,10 +10,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use halcyon_guardrails::{Config, Given, Guard};
 use halcyon_model::CqlType;
 use halcyon_model::value::to_json_string;
 
-use super::{Context, RestrictedRows, change, drop_time};
+use super::{Context, RestrictedRows, change, drop_time, validate};
 use crate::catalog::{Catalog, Keyspace};
 use crate::describe::{Element, describe};
 use crate::function::FunctionSettings;
@@ -52,6 +53,7 @@ struct Session {
     statements: u128,
     indexes: IndexSettings,
     functions: FunctionSettings,
+    guard: Guard,
 }
 
 impl Session {
@@ -68,13 +70,14 @@ impl Session {
             IndexSettings::default(),
             FunctionSettings { are_enabled: true, ..FunctionSettings::default() },
         );
-        Session { catalog, rows, keyspace: None, statements: 0, indexes, functions }
+        let guard = Guard::default();
+        Session { catalog, rows, keyspace: None, statements: 0, indexes, functions, guard }
     }
 
     /// What Cassandra's answer to it is in the recorded file.
     fn answer(&mut self, text: &str) -> String {
         self.statements += 1;
-        let statement = match parse_statement(text) {
+        let mut statement = match parse_statement(text) {
             Ok(statement) => statement.kind,
             Err(error) => return failure(&error),
         };
@@ -96,6 +99,8 @@ impl Session {
             data_center: "datacenter1",
             default_compaction: None,
             drops_compact_storage: false,
+            default_factor: 1,
+            guard: &self.guard,
             indexes: &self.indexes,
             views: &ViewSettings::default(),
             view_rows: |_, _, _| Ok(RestrictedRows::default()),
@@ -106,12 +111,15 @@ impl Session {
             table_id: self.statements.to_be_bytes(),
             at: WriteTime { micros: 10_000_000 + self.statements as i64, seconds: 10 },
         };
-        match change(&self.catalog, &statement, &context) {
+        let validated = validate(&self.catalog, &mut statement, &context);
+        match validated.and_then(|()| change(&self.catalog, &statement, &context)) {
             Err(error) => failure(&error),
             Ok(made) => {
                 apply(&mut self.rows, &difference(&self.catalog, &made.catalog, context.at));
                 self.catalog = made.catalog;
-                let warnings = made.warnings.iter().map(|text| format!("\nwarning: {text}"));
+                let said = self.guard.take_said().into_iter().map(|said| said.text);
+                let warnings = said.chain(made.warnings);
+                let warnings = warnings.map(|text| format!("\nwarning: {text}"));
                 format!("ok{}", warnings.collect::<String>())
             }
         }
@@ -445,23 +453,16 @@ fn settings_of_indexes() {
     };
     let refused = |settings: IndexSettings, text: &str| begin(settings).answer(text);
     let default = IndexSettings::default();
-    let off = IndexSettings { is_creation_allowed: false, ..default.clone() };
-    assert_eq!(
-        refused(off, "CREATE INDEX ON d.t (v)"),
-        "2200 Guardrail secondary_indexes violated: Creating secondary indexes is not allowed"
-    );
     let no_default = IndexSettings { has_default: false, ..default.clone() };
     assert_eq!(
         refused(no_default, "CREATE INDEX ON d.t (v)"),
         "2200 Must specify index implementation via USING"
     );
-    let few = IndexSettings {
-        default_class: "sai".to_owned(),
-        per_table_warn: Some(1),
-        per_table_fail: Some(2),
-        ..default
-    };
-    let mut session = begin(few);
+    let mut session = begin(IndexSettings { default_class: "sai".to_owned(), ..default });
+    session.guard = guarded(&[
+        ("secondary_indexes_per_table_warn_threshold", "1"),
+        ("secondary_indexes_per_table_fail_threshold", "2"),
+    ]);
     assert_eq!(session.answer("CREATE INDEX ON d.t (v)"), "ok");
     let warned = "ok\nwarning: Guardrail secondary_indexes_per_table violated: Creating secondary index i on table t, current \
                   number of indexes 2 exceeds warning threshold of 1.";
@@ -470,6 +471,101 @@ fn settings_of_indexes() {
                     aborting the creation of secondary index on table t";
     assert_eq!(session.answer("CREATE INDEX ON d.t (w) USING 'legacy_local_table'"), too_many);
     assert!(session.answer("DESCRIBE INDEX d.t_v_idx").contains("USING 'sai'"));
+}
+
+fn guarded(settings: &'static [(&'static str, &'static str)]) -> Guard {
+    let given = |name: &str| {
+        let found = settings.iter().find(|(known, _)| *known == name);
+        found.map(|(_, text)| Given::List(text.split(", ").map(str::to_owned).collect()))
+    };
+    let scalar = |name: &str| match given(name)? {
+        Given::List(list) if !name.starts_with("table_properties") => {
+            list.first().cloned().map(Given::Scalar)
+        }
+        list => Some(list),
+    };
+    let properties = halcyon_model::options::NAMES;
+    let config = Config::read(&scalar, &properties, false).expect("good settings");
+    Guard::new(Some(Arc::new(config)))
+}
+
+/// Proves that guardrails warn of statements or refuse them in Cassandra's words, and that options which are ignored are not set.
+#[test]
+fn guardrails() {
+    let mut session = Session::begin();
+    session.guard = guarded(&[
+        ("keyspaces_warn_threshold", "1"),
+        ("keyspaces_fail_threshold", "2"),
+        ("columns_per_table_fail_threshold", "3"),
+        ("fields_per_udt_fail_threshold", "1"),
+        ("vector_dimensions_warn_threshold", "2"),
+        ("maximum_replication_factor_warn_threshold", "1"),
+        ("table_properties_ignored", "comment"),
+        ("compact_tables_enabled", "false"),
+        ("uncompressed_tables_enabled", "false"),
+        ("drop_keyspace_enabled", "false"),
+        ("drop_truncate_table_enabled", "false"),
+        ("zero_ttl_on_twcs_warned", "true"),
+    ]);
+    let keyspace = |name: &str, factor: u8| {
+        format!(
+            "CREATE KEYSPACE {name} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {factor}}}"
+        )
+    };
+    assert_eq!(session.answer(&keyspace("a", 1)), "ok");
+    let warned = "ok
+warning: Guardrail keyspaces violated: Creating keyspace b, current number of keyspaces 2 exceeds warning threshold of 1.
+warning: Guardrail maximum_replication_factor violated: The keyspace b has a replication factor of 2, above the warning threshold of 1.
+warning: Your replication factor 2 for keyspace b is higher than the number of nodes 1";
+    assert_eq!(session.answer(&keyspace("b", 2)), warned);
+    for (text, answer) in [
+        (
+            &*keyspace("c", 1),
+            "2200 Guardrail keyspaces violated: Cannot have more than 2 keyspaces, aborting the creation of keyspace c",
+        ),
+        (
+            "DROP KEYSPACE IF EXISTS nothing",
+            "2200 Guardrail drop_keyspace_enabled violated: DROP KEYSPACE functionality is not allowed",
+        ),
+        (
+            "CREATE TABLE a.t (k int PRIMARY KEY, a int, b int, c int)",
+            "2200 Guardrail columns_per_table violated: Tables cannot have more than 3 columns, but 4 provided for table t",
+        ),
+        (
+            "CREATE TABLE a.t (k int PRIMARY KEY, v int) WITH COMPACT STORAGE",
+            "2200 Guardrail compact_tables violated: Creation of new COMPACT STORAGE tables is not allowed",
+        ),
+        (
+            "CREATE TABLE a.t (k int PRIMARY KEY, v int) WITH compression = {'enabled': 'false'}",
+            "2200 Guardrail uncompressed_tables_enabled violated: Uncompressed table is not allowed",
+        ),
+        (
+            "CREATE TYPE a.u (a int, b int)",
+            "2200 Guardrail fields_per_udt violated: User types cannot have more than 1 columns, but 2 provided for user type u.",
+        ),
+        (
+            "DROP TABLE a.nothing",
+            "2200 Guardrail drop_truncate_table_enabled violated: DROP and TRUNCATE TABLE functionality is not allowed",
+        ),
+        (
+            "CREATE TABLE a.t (k int PRIMARY KEY, v vector<float, 3>) WITH comment = 'c'",
+            "ok
+warning: Guardrail table_properties violated: Ignoring provided values [comment] as they are not supported for Table Properties (ignored values are: [comment])
+warning: Guardrail vector_dimensions violated: Column v has a vector of 3 dimensions, this exceeds the warning threshold of 2.",
+        ),
+        (
+            "ALTER TABLE a.t ADD (b int, c int)",
+            "2200 Guardrail columns_per_table violated: Tables cannot have more than 3 columns, but 4 provided for table t",
+        ),
+    ] {
+        session.guard.take_said();
+        assert_eq!(session.answer(text), answer, "{text}");
+    }
+    assert!(session.answer("DESCRIBE TABLE a.t").contains("comment = ''"));
+    session.guard.take_said();
+    let windows = "CREATE TABLE a.w (k int PRIMARY KEY) WITH compaction = {'class': 'TimeWindowCompactionStrategy'}";
+    let warned = "ok\nwarning: Guardrail zero_ttl_on_twcs violated: 0 default_time_to_live on a table with TimeWindowCompactionStrategy compaction strategy is not recommended. It is suspicious";
+    assert!(session.answer(windows).starts_with(warned));
 }
 
 /// Proves what SASI refuses, that its indexes are rows and back, and that one with unknown options is not taken for one that is kept.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use halcyon_guardrails::Threshold;
 use halcyon_model::CqlType;
 use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_model::schema::ColumnDef;
@@ -13,6 +14,7 @@ use super::context::{
     Change, Context, existing, first_duplicate, forbidden, invalid, keyspace_name, unchanged,
     with_keyspace,
 };
+use super::guard::{check_count, check_vector};
 use crate::catalog::{Catalog, Keyspace, Table};
 use halcyon_syntax::Result;
 use halcyon_syntax::ast::{CreateType, Name, QualifiedName, TypeChange, TypeText};
@@ -121,7 +123,7 @@ pub(super) fn alter(
     match change {
         TypeChange::Add { if_not_exists, fields } => {
             for (field, text) in fields {
-                add_field(&mut changed, known, field, text, *if_not_exists)?;
+                add_field(&mut changed, known, (field, text), *if_not_exists, context)?;
             }
         }
         TypeChange::Rename { if_exists, renames } => {
@@ -147,9 +149,9 @@ fn full_name(user_type: &UserType) -> String {
 fn add_field(
     user_type: &mut UserType,
     keyspace: &Keyspace,
-    field: &Name,
-    text: &TypeText,
+    (field, text): (&Name, &TypeText),
     if_not_exists: bool,
+    context: &Context<'_>,
 ) -> Result<()> {
     check_field(text)?;
     let full = full_name(user_type);
@@ -180,6 +182,9 @@ fn add_field(
             used.join(", ")
         )));
     }
+    let name = String::from_utf8_lossy(&user_type.name);
+    check_count(context.guard, Threshold::FieldsPerUdt, user_type.fields.len() + 1, &name)?;
+    check_vector(context.guard, text, "Field", &field.text)?;
     user_type.fields.push((field.text.clone().into_bytes(), cql_type));
     Ok(())
 }

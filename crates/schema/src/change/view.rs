@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use halcyon_guardrails::Threshold;
 use halcyon_model::CqlType;
 use halcyon_model::request::SchemaAction;
 use halcyon_model::schema::{ColumnDef, ColumnKind, TableSchema};
@@ -11,6 +12,7 @@ use halcyon_model::types::quote_identifier_if_needed as quoted;
 use super::context::{
     Change, Context, first_duplicate, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
+use super::guard::{check_count, check_properties};
 use super::mask;
 use super::table::event;
 use super::table_options::{self, NewTable};
@@ -65,7 +67,11 @@ pub(super) fn create(
     if base.is_counter() {
         return refused("Materialized views are not supported on counter tables");
     }
-    let mut warnings = Vec::from_iter(check_count(base, name, context)?);
+    let create = &mut create.clone();
+    check_properties(context.guard, &mut create.properties.options)?;
+    let create = &*create;
+    let (count, what) = (base.views.len() + 1, format!("{name} on table {}", base.schema.name));
+    check_count(context.guard, Threshold::MaterializedViewsPerTable, count, &what)?;
     if base.schema.options.gc_grace_seconds() == 0 {
         return Err(invalid(format!(
             "Cannot create materialized view '{name}' for base table '{}' with gc_grace_seconds of 0, since this value is used to \
@@ -79,7 +85,7 @@ pub(super) fn create(
     check_rows(catalog, create, base, &key, context)?;
     let mut table = table(create, base, known, &selected, &key, context)?;
     table.masks = mask::in_view(base, &table);
-    warnings.push(USAGE_WARNING.to_owned());
+    let warnings = vec![USAGE_WARNING.to_owned()];
     let mut changed = Keyspace::clone(known);
     changed.tables.insert(name.clone(), Arc::new(table));
     note_views(&mut changed, &base.schema.name);
@@ -111,23 +117,6 @@ fn check_text<'a>(create: &'a CreateView, context: &Context<'a>) -> Result<&'a s
         return refused("Bind variables are not allowed in CREATE MATERIALIZED VIEW statements");
     }
     Ok(keyspace)
-}
-
-fn check_count(base: &Table, name: &str, context: &Context<'_>) -> Result<Option<String>> {
-    let count = base.views.len() + 1;
-    let what = format!("{name} on table {}", base.schema.name);
-    let exceeds = |threshold: &usize| count > *threshold;
-    let guardrail = "Guardrail materialized_views_per_table violated:";
-    if let Some(threshold) = context.views.per_table_fail.filter(exceeds) {
-        return Err(invalid(format!(
-            "{guardrail} Tables cannot have more than {threshold} materialized views, aborting the creation of materialized view {what}"
-        )));
-    }
-    Ok(context.views.per_table_warn.filter(exceeds).map(|threshold| {
-        format!(
-            "{guardrail} Creating materialized view {what}, current number of views {count} exceeds warning threshold of {threshold}."
-        )
-    }))
 }
 
 /// The columns of the base that the view has.
@@ -377,8 +366,10 @@ pub(super) fn alter(
     let Some((known, table, _)) = find(catalog, name, if_exists, context)? else {
         return Ok(unchanged(catalog));
     };
+    let mut options = options.to_vec();
+    check_properties(context.guard, &mut options)?;
     let mut schema = table.schema.clone();
-    table_options::alter(&mut schema.options, options)?;
+    table_options::alter(&mut schema.options, &options)?;
     if schema.options.gc_grace_seconds() == 0 {
         return refused(
             "Cannot alter gc_grace_seconds of a materialized view to 0, since this value is used to TTL undelivered updates. \

@@ -11,6 +11,7 @@ mod denylist;
 mod encryption;
 mod error;
 mod file;
+mod guardrails;
 mod keys;
 mod limits;
 mod protection;
@@ -32,6 +33,7 @@ use halcyon_model::units;
 
 use crate::request_log::options::RequestLogOptions;
 use file::Node;
+pub(crate) use guardrails::GivenGuardrails;
 use keys::{Key, Support};
 pub(crate) use running::RunningSettings;
 
@@ -131,6 +133,8 @@ pub struct Settings {
     pub denylist: Option<halcyon_query::DenylistOptions>,
     /// Directories to be made, beside the engine's.
     pub hints_directory: PathBuf,
+    /// The guardrails that the file sets.
+    pub(crate) given_guardrails: GivenGuardrails,
     /// All settings as `system_views.settings` shows them.
     pub listed: Vec<(String, Option<String>)>,
     /// Keys of the file that Halcyon ignores.
@@ -165,8 +169,7 @@ impl Settings {
         let request_logs = errors.take(values.request_logs(&data_dir));
         let denylist = errors.take(values.denylist()).flatten();
         let shards = errors.take(values.shards(overrides, machine));
-        let engine = values.engine(&data_dir, shards.unwrap_or(1), machine);
-        let engine = errors.take(engine);
+        let engine = errors.take(values.engine(&data_dir, shards.unwrap_or(1), machine));
         if let (Some(access), Some(transport)) = (&access, &transport) {
             access::check_certificates(access.login, &transport.encryption, &mut errors);
         }
@@ -212,6 +215,7 @@ impl Settings {
             saved_caches,
             request_logs,
             denylist,
+            given_guardrails: values.given_guardrails(),
             listed: values.listed(),
             meaningless: values.meaningless(),
             data_dir,

@@ -1,8 +1,7 @@
 //! Settings that protect: obeyed or refused, never ignored.
 //!
 //! A user who sets `cdc_enabled`, a guardrail, or another place for system tables relies on it. Cassandra's other settings may mean
-//! nothing here; for these Halcyon does not start, and names them. This holds for thresholds that only warn, too, except for
-//! `partition_size_warn_threshold` and `partition_tombstones_warn_threshold`, which the stock files of 4.0 and 4.1 set. At values that
+//! nothing here; for these Halcyon does not start, and names them. This holds for thresholds that only warn, too. At values that
 //! protect nothing (the defaults, those of a stock cassandra.yaml) they are fine.
 
 use super::file::Node;
@@ -42,7 +41,7 @@ fn protects(key: &Key, node: &Node) -> bool {
         Node::List(items) => items.iter().any(|item| item.scalar() != Some("")),
         Node::Scalar(text) => match value::boolean(text) {
             Some(value) => Some(value) != key.default.and_then(value::boolean),
-            // Guardrails are off at -1.
+            // Thresholds are off at -1.
             None => !text.starts_with('-') && !key.is_default(text),
         },
     }

@@ -8,27 +8,46 @@ use halcyon_engine::{Engine, LatencyTarget};
 use halcyon_io::Mutex;
 use halcyon_model::units;
 
-use super::value;
+use super::guardrails::{self, GivenGuardrails};
 use super::{Error, Result};
+use super::{Settings, value};
 
 /// All settings as they are in force.
-pub(crate) struct RunningSettings(Mutex<BTreeMap<String, Option<String>>>);
+pub(crate) struct RunningSettings {
+    listed: Mutex<BTreeMap<String, Option<String>>>,
+    guardrails: Mutex<GivenGuardrails>,
+}
 
 const CHANGEABLE: [&str; 3] =
     ["compaction_latency_target", "compaction_throughput", "concurrent_compactors"];
 
 impl RunningSettings {
-    pub(crate) fn of(listed: Vec<(String, Option<String>)>) -> RunningSettings {
-        RunningSettings(Mutex::new(listed.into_iter().collect()))
+    pub(crate) fn of(settings: &Settings) -> RunningSettings {
+        RunningSettings {
+            listed: Mutex::new(settings.listed.iter().cloned().collect()),
+            guardrails: Mutex::new(settings.given_guardrails.clone()),
+        }
+    }
+
+    /// Puts a guardrail in force (`nodetool setguardrailsconfig`): its name without a level, and its values. Of a threshold, the one that
+    /// fails is first.
+    pub(crate) fn change_guardrail(&self, engine: &Engine, words: &[&str]) -> Result<()> {
+        let mut given = self.guardrails.lock();
+        let changed = guardrails::changed(&given, words, engine.options().default_keyspace_rf)?;
+        let (roles, anonymous) = changed.configs()?;
+        engine.options().guardrails.replace(roles, anonymous);
+        self.listed.lock().extend(changed.listed(words));
+        *given = changed;
+        Ok(())
     }
 
     pub(crate) fn all(&self) -> BTreeMap<String, Option<String>> {
-        self.0.lock().clone()
+        self.listed.lock().clone()
     }
 
     /// Puts a value in force; `None` is null.
     pub(crate) fn change(&self, engine: &Engine, name: &str, text: Option<&str>) -> Result<()> {
-        let mut settings = self.0.lock();
+        let mut settings = self.listed.lock();
         let Some(place) = settings.get_mut(name) else {
             return Err(Error::Refused(format!("there is no setting {name}")));
         };

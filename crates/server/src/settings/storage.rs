@@ -1,6 +1,7 @@
 //! The engine's options from settings.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_engine::{
@@ -89,6 +90,9 @@ impl Values {
             functions: self.functions()?,
             masks: MaskSettings { are_enabled: self.boolean("dynamic_data_masking_enabled")? },
             drops_compact_storage: self.boolean("drop_compact_storage_enabled")?,
+            guardrails: Arc::new(self.guardrails()?),
+            default_keyspace_rf: self.default_keyspace_rf()?,
+            allows_use: self.boolean("use_statements_enabled")?,
         })
     }
 
@@ -160,17 +164,8 @@ impl Values {
         Ok(UsableSpace { kept: self.bytes("min_free_space_per_drive")?.unwrap_or(50 << 20), share })
     }
 
-    /// A negative number means unlimited.
-    fn count(&self, name: &str) -> Result<Option<usize>> {
-        Ok(self.integer(name)?.and_then(|count| usize::try_from(count).ok()))
-    }
-
     fn views(&self) -> Result<ViewSettings> {
-        Ok(ViewSettings {
-            is_creation_allowed: self.boolean("materialized_views_enabled")?,
-            per_table_warn: self.count("materialized_views_per_table_warn_threshold")?,
-            per_table_fail: self.count("materialized_views_per_table_fail_threshold")?,
-        })
+        Ok(ViewSettings { is_creation_allowed: self.boolean("materialized_views_enabled")? })
     }
 
     fn functions(&self) -> Result<FunctionSettings> {
@@ -195,10 +190,7 @@ impl Values {
         Ok(IndexSettings {
             default_class: self.text("default_secondary_index").unwrap_or_default(),
             has_default: self.boolean("default_secondary_index_enabled")?,
-            is_creation_allowed: self.boolean("secondary_indexes_enabled")?,
             is_sasi_allowed: self.boolean("sasi_indexes_enabled")?,
-            per_table_warn: self.count("secondary_indexes_per_table_warn_threshold")?,
-            per_table_fail: self.count("secondary_indexes_per_table_fail_threshold")?,
         })
     }
 

@@ -126,12 +126,10 @@ fn protection_is_obeyed_or_refused() {
     let refused = [
         ("cdc_enabled: true\n", "cdc_enabled"),
         ("incremental_backups: true\n", "incremental_backups"),
-        ("tables_fail_threshold: 1\n", "tables_fail_threshold"),
-        ("allow_filtering_enabled: false\n", "allow_filtering_enabled"),
-        ("column_value_size_fail_threshold: 1MiB\n", "column_value_size_fail_threshold"),
-        ("table_properties_disallowed: gc_grace_seconds\n", "table_properties_disallowed"),
-        ("page_size_warn_threshold: 100\n", "page_size_warn_threshold"),
-        ("read_consistency_levels_warned: [ANY]\n", "read_consistency_levels_warned"),
+        ("read_thresholds_enabled: true\n", "read_thresholds_enabled"),
+        ("local_read_size_fail_threshold: 1MiB\n", "local_read_size_fail_threshold"),
+        ("data_disk_usage_percentage_fail_threshold: 90\n", "data_disk_usage_percentage"),
+        ("partition_denylist_enabled: true\n", "partition_denylist_enabled"),
         ("corrupted_tombstone_strategy: exception\n", "corrupted_tombstone_strategy"),
         ("max_mutation_size: 1MiB\n", "max_mutation_size"),
         ("startup_checks:\n  check_data_resurrection:\n    enabled: true\n", "startup_checks"),
@@ -415,10 +413,6 @@ const ABOUT_NOTHING: [(&[&str], &str); 10] = [
     ),
     (
         &[
-            "partition_size_warn_threshold",
-            "partition_tombstones_warn_threshold",
-            "zero_ttl_on_twcs_warned",
-            "intersect_filtering_query_warned",
             "log_out_of_token_range_requests",
             "client_request_size_metrics_enabled",
             "top_partitions_enabled",
@@ -468,10 +462,6 @@ fn restrictions_are_obeyed_or_refused() {
 fn restrictions_that_cannot_be_had_are_named() {
     for (wrong, right) in [
         (
-            "non_partition_restricted_index_query_enabled: false",
-            "non_partition_restricted_index_query_enabled: true",
-        ),
-        (
             "sai_sstable_indexes_per_query_fail_threshold: 3",
             "sai_sstable_indexes_per_query_fail_threshold: -1",
         ),
@@ -481,8 +471,7 @@ fn restrictions_that_cannot_be_had_are_named() {
         ),
         ("max_value_size: 1MiB", "max_value_size: 256MiB"),
         ("max_value_size_in_mb: 1", "max_value_size_in_mb: 256"),
-        ("sai_string_term_size_fail_threshold: 1KiB", "sai_string_term_size_fail_threshold: 8192B"),
-        ("default_keyspace_rf: 3", "default_keyspace_rf: 1"),
+        ("read_thresholds_enabled: true", "read_thresholds_enabled: false"),
         ("local_system_data_file_directory: /x", "local_system_data_file_directory:"),
         ("auto_snapshot_ttl: 30d", "auto_snapshot_ttl:"),
     ] {
@@ -497,11 +486,11 @@ fn restrictions_that_cannot_be_had_are_named() {
 #[test]
 fn all_that_is_wrong_is_told() {
     let text = "cdc_enabled: true\nfoo: 1\nshards: 0\nmemtable_flush_writers: -1\ncommitlog_sync: often\n\
-                column_index_size: 64\nauthenticator: LdapAuthenticator\nconcurrent_compactors: 1000000\n\
-                native_transport_port: 70000\ntables_fail_threshold: 3\npartitioner: RandomPartitioner\n";
+                 column_index_size: 64\nauthenticator: LdapAuthenticator\nconcurrent_compactors: 1000000\n\
+                 native_transport_port: 70000\nread_thresholds_enabled: true\npartitioner: RandomPartitioner\n";
     let message = load(text).unwrap_err().to_string();
     for name in [
-        "cdc_enabled, tables_fail_threshold",
+        "cdc_enabled, read_thresholds_enabled",
         "[foo]",
         "`0` of shards",
         "of commitlog_sync",
@@ -638,4 +627,62 @@ fn the_denylist_has_cassandras_defaults() {
     assert_eq!((options.consistency_level.name(), options.reads_enabled), ("LOCAL_ONE", false));
     let message = load("denylist_max_keys_total: 0\n").unwrap_err().to_string();
     assert!(message.contains("denylist_max_keys_total"), "{message}");
+}
+
+/// Proves that the manual's table of guardrails has each setting that the node obeys, with its default, and no other.
+#[test]
+fn the_manual_lists_guardrails() {
+    use halcyon_guardrails::{Flag, Threshold, Values};
+    let manual = include_str!("../../../../docs/operate/guardrails.md");
+    let mut listed = std::collections::BTreeMap::new();
+    for line in manual.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let names = cells[1].split(", ").map(|name| name.trim_matches('`'));
+        listed.extend(names.zip(cells[2].split(", ")));
+    }
+    let mut names: Vec<String> = Flag::ALL.iter().map(|spec| spec.enabled.to_owned()).collect();
+    names.extend(Flag::ALL.iter().filter_map(|spec| spec.warned).map(str::to_owned));
+    for spec in &Values::ALL {
+        let words = [Some(spec.warned), spec.ignored, Some(spec.disallowed)];
+        names.extend(words.into_iter().flatten().map(str::to_owned));
+    }
+    for spec in &Threshold::ALL {
+        names.extend(["warn", "fail"].map(|level| format!("{}_{level}_threshold", spec.setting)));
+    }
+    let keys = keys::keys();
+    for name in &names {
+        let key = keys.iter().find(|key| key.name == name).expect(name);
+        let default = (key.support == Support::Obeyed).then(|| key.default.unwrap_or("null"));
+        assert_eq!(listed.remove(name.as_str()), default, "{name}");
+    }
+    assert!(listed.is_empty(), "{listed:?}");
+}
+
+/// Proves that guardrails are refused in Cassandra's words where they contradict each other or the default factor of keyspaces, and that
+/// the older counts lose those of the system.
+#[test]
+fn guardrails_are_checked_at_the_start() {
+    for (text, message) in [
+        (
+            "tables_warn_threshold: 5\ntables_fail_threshold: 4\n",
+            "Invalid guardrails configuration: The warn threshold 5 for tables_warn_threshold should be lower than the fail threshold 4",
+        ),
+        (
+            "minimum_replication_factor_fail_threshold: 2\n",
+            "default_keyspace_rf (1) cannot be less than minimum_replication_factor_fail_threshold (2)",
+        ),
+        (
+            "maximum_replication_factor_fail_threshold: 2\ndefault_keyspace_rf: 3\n",
+            "Invalid guardrails configuration: maximum_replication_factor_fail_threshold to be set (2) cannot be lesser than default_keyspace_rf (3)",
+        ),
+        ("default_keyspace_rf: 0\n", "default_keyspace_rf cannot be less than 1"),
+    ] {
+        assert_eq!(load(text).unwrap_err().to_string(), message);
+    }
+    let settings =
+        load("keyspace_count_warn_threshold: 40\ntable_count_warn_threshold: 150\n").unwrap();
+    let listed =
+        |name: &str| settings.listed.iter().find(|(known, _)| known == name).unwrap().1.clone();
+    assert_eq!(listed("keyspaces_warn_threshold").as_deref(), Some("35"));
+    assert_eq!(listed("tables_warn_threshold").as_deref(), Some("102"));
 }

@@ -6,3 +6,4 @@ pub(crate) mod options;
 mod sealing;
 pub(crate) mod spans;
 pub(crate) mod sstable_writer;
+pub(crate) mod watch;

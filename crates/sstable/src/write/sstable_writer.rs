@@ -32,6 +32,7 @@ use crate::write::carry::{Carry, Carrying};
 use crate::write::index_files::IndexFiles;
 use crate::write::options::{ExpirationOverflow, WriterOptions};
 use crate::write::sealing;
+use crate::write::watch::Watch;
 use crate::{CHECKS, Component, Descriptor, Error, Result, Version};
 
 /// An SSTable that is complete and durable.
@@ -60,6 +61,8 @@ pub struct SSTableWriter {
     options: WriterOptions,
     data: DataWriter,
     carrying: Option<Carrying>,
+    watch: Option<Arc<dyn Watch>>,
+    sees_rows: bool,
     index: IndexFiles,
     encoder: RowEncoder,
     validator: Validator,
@@ -127,6 +130,8 @@ impl SSTableWriter {
                 options,
                 data,
                 carrying: None,
+                watch: None,
+                sees_rows: false,
                 index,
                 partition_start: 0,
                 partition_deletion: DeletionTime::LIVE,
@@ -144,6 +149,12 @@ impl SSTableWriter {
     /// Before the first fragment: what is hot of the SSTable is carried over.
     pub fn carry(&mut self, to: Option<Arc<dyn Carry>>) {
         self.carrying = to.map(|to| Carrying::new(to, self.data.chunk_length()));
+    }
+
+    /// Before the first fragment: `watch` sees what is written.
+    pub fn watched_by(&mut self, watch: Option<Arc<dyn Watch>>) {
+        self.sees_rows = watch.as_ref().is_some_and(|watch| watch.sees_rows());
+        self.watch = watch;
     }
 
     pub fn descriptor(&self) -> &Descriptor {
@@ -316,6 +327,11 @@ impl SSTableWriter {
     #[inline]
     fn collect(&mut self, which: Statics, row: Row<'_>) {
         collect_row(&mut self.stats, row);
+        if self.sees_rows
+            && let Some(watch) = &self.watch
+        {
+            watch.row(&self.key, self.layout.columns(which), row);
+        }
         if self.has_counters && has_legacy_shards(self.layout.columns(which), row) {
             self.stats.legacy_counter_shards();
         }
@@ -391,7 +407,10 @@ impl SSTableWriter {
         if let Some(last) = self.validator.last_position() {
             self.stats.cover(last);
         }
-        self.stats.end_partition(&self.key.bytes, length);
+        let tombstones = self.stats.end_partition(&self.key.bytes, length);
+        if let Some(watch) = &self.watch {
+            watch.partition(&self.descriptor, &self.key, length, tombstones);
+        }
         self.partitions += 1;
         Ok(())
     }

@@ -151,6 +151,7 @@ pub(super) fn choose(
         read_ahead_budget: size(request.buffer_budget / 4),
         write_buffer: size(request.write_buffer_size),
         carry: None,
+        watch: None,
         limiter: RateLimiter::bytes_per_second(
             disk.clock().clone(),
             request.throughput.filter(|rate| *rate > 0),

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use halcyon_guardrails::{Guard, Said};
 use halcyon_model::clustering::PositionBuf;
 use halcyon_model::counter::{self, CounterContext};
 use halcyon_model::schema::ColumnKind;
@@ -13,11 +14,13 @@ use halcyon_stream::{Mutation, PartitionKey, RangeTombstone, RowBuf, Statics};
 
 use super::conditions::BoundConditions;
 use super::current::{CurrentPartition, CurrentRow};
+use super::guarded::Guarded;
 use super::indexed;
 use super::operation::{Change, Operation};
 use super::plan::{BatchPlan, ModifyPlan};
 use super::row::{RowWriter, WriteTime};
 use super::statement_type::StatementType;
+use super::terms::{Terms, Written};
 use crate::plan::execution::{Execution, Work};
 use crate::plan::term::{Bound, Term};
 use halcyon_schema::catalog::{ColumnRef, Table};
@@ -52,6 +55,17 @@ pub enum BoundRows {
 
 type Changes = Vec<(ColumnRef, Change)>;
 
+/// Warnings of equal values that a response has at most: a short text can name very many rows.
+const MOST_SAID: usize = 1_000;
+
+fn row_count(rows: &BoundRows) -> usize {
+    match rows {
+        BoundRows::Rows(rows) => rows.len().max(1),
+        BoundRows::Slices(slices) => slices.len(),
+        BoundRows::Partition => 1,
+    }
+}
+
 /// Owned: it can be sent to the shard that has the partition.
 #[derive(Debug, Clone)]
 pub struct BoundModification {
@@ -72,6 +86,10 @@ pub struct BoundModification {
     is_unset: bool,
     /// Why it cannot be applied, if its conditions hold.
     refused: Option<Error>,
+    /// What guardrails say if its conditions hold.
+    pub said: Vec<Said>,
+    /// What guardrails say of its terms of indexes.
+    pub terms: Terms,
     /// The TTL is the table's.
     ttl_is_default: bool,
 }
@@ -110,6 +128,14 @@ fn bind_ttl(term: Option<&Term>, table: &Table, execution: &Execution<'_>) -> Re
         return refuse(format!("ttl is too large. requested ({ttl}) maximum ({MAX_TTL})"));
     }
     Ok(ttl)
+}
+
+impl ModifyPlan {
+    /// The timestamp that the statement gives, if it gives one.
+    pub fn own_timestamp(&self, default: i64, execution: &Execution<'_>) -> Result<Option<i64>> {
+        let term = self.attributes.timestamp.as_ref();
+        term.map(|term| bind_timestamp(Some(term), default, execution)).transpose()
+    }
 }
 
 impl BatchPlan {
@@ -175,11 +201,14 @@ impl ModifyPlan {
         let is_nowhere =
             keys.is_empty() || matches!(&rows, BoundRows::Rows(rows) if rows.is_empty());
         let is_deferred = is_conditional || is_nowhere;
-        let (changes, mut refused) = self.bind_changes(is_deferred, execution)?;
+        let times = if is_nowhere { 0 } else { keys.len().saturating_mul(row_count(&rows)) };
+        let (bound, said) = self.bind_repeated(times, (is_deferred, is_conditional), execution);
+        let (changes, mut refused) = bound?;
         match self.missing_value() {
             Some(error) if !is_deferred => return Err(error),
             missing => refused = refused.or(missing),
         }
+        let terms = self.terms(&keys, &rows, &changes, execution.guard.filter(|_| times > 0));
         // A DELETE without columns deletes whole rows, whatever is unset.
         let is_delete = self.kind == StatementType::Delete;
         let is_unset = is_delete && !self.operations.is_empty() && changes.is_empty();
@@ -196,6 +225,8 @@ impl ModifyPlan {
             changes,
             ttl: bind_ttl(attributes.ttl.as_ref(), &self.table, execution)?,
             refused,
+            said,
+            terms,
             ttl_is_default: attributes.ttl.is_none(),
             now_seconds: execution.now_seconds,
             is_unset,
@@ -231,10 +262,65 @@ impl ModifyPlan {
         )))
     }
 
+    /// The changes of columns. What guardrails say as each of `times` rows gets them is said, or returned if that depends on conditions.
+    fn bind_repeated(
+        &self,
+        times: usize,
+        (is_deferred, is_conditional): (bool, bool),
+        execution: &Execution<'_>,
+    ) -> (Result<(Changes, Option<Error>)>, Vec<Said>) {
+        let guard = execution.guard.filter(|_| times > 0).map(Guard::fresh);
+        let bound = self.bind_changes(is_deferred, guard.as_ref(), execution);
+        let mut said = guard.map(|guard| guard.take_said()).unwrap_or_default();
+        if bound.is_ok() && !said.is_empty() {
+            said = std::iter::repeat_n(said, times.min(MOST_SAID)).flatten().collect();
+        }
+        if let Some(guard) = execution.guard.filter(|_| !is_conditional) {
+            guard.say(std::mem::take(&mut said));
+        }
+        (bound, said)
+    }
+
+    fn terms(
+        &self,
+        keys: &[PartitionKey],
+        rows: &BoundRows,
+        changes: &Changes,
+        guard: Option<&Guard>,
+    ) -> Terms {
+        let Some(guard) = guard else { return Terms::default() };
+        let (count, clusterings) = match rows {
+            BoundRows::Partition => (1, &[][..]),
+            BoundRows::Rows(rows) => (rows.len(), rows.as_slice()),
+            BoundRows::Slices(_) => (0, &[][..]),
+        };
+        Written { table: &self.table, keys, rows: count, clusterings, changes }.terms(guard)
+    }
+
+    /// What an operation becomes, if guardrails allow that.
+    fn bind_guarded(
+        &self,
+        operation: &Operation,
+        guard: Option<&Guard>,
+        execution: &Execution<'_>,
+    ) -> Result<Option<Change>> {
+        let Some(guard) = guard else { return operation.bind(execution) };
+        let column = self.table.column(operation.column).map_or("", |def| def.name.as_str());
+        let (cql_type, access) = (operation.cql_type(), operation.access());
+        let guarded = Guarded { guard, column, cql_type, access };
+        guarded.check_access()?;
+        let change = operation.bind(execution)?;
+        if let Some(change) = &change {
+            guarded.check_change(change)?;
+        }
+        Ok(change)
+    }
+
     /// The changes of columns, and, with `is_deferred`, the first error instead of a refusal.
     fn bind_changes(
         &self,
         is_deferred: bool,
+        guard: Option<&Guard>,
         execution: &Execution<'_>,
     ) -> Result<(Changes, Option<Error>)> {
         let mut changes = Vec::with_capacity(self.operations.len());
@@ -246,7 +332,7 @@ impl ModifyPlan {
         };
         // Cassandra applies those of rows first.
         for operation in of(false).chain(of(true)) {
-            match operation.bind(execution) {
+            match self.bind_guarded(operation, guard, execution) {
                 Ok(change) => changes.extend(change.map(|change| (operation.column, change))),
                 // The statement is bound again, by a thread that takes longer.
                 Err(Error::Exhausted) => return Err(Error::Exhausted),
@@ -268,11 +354,7 @@ impl BoundModification {
     }
 
     fn row_count(&self) -> usize {
-        match &self.rows {
-            BoundRows::Rows(rows) => rows.len().max(1),
-            BoundRows::Slices(slices) => slices.len(),
-            BoundRows::Partition => 1,
-        }
+        row_count(&self.rows)
     }
 
     /// Bytes that the mutations of all its partitions take, about.
@@ -482,6 +564,7 @@ impl Writer<'_> {
                     protocol_version: 5,
                     uuids: &uuids,
                     json: &[],
+                    guard: None,
                     work: &work,
                 };
                 let arguments = [Some(left.value), Some(operand.as_slice())];

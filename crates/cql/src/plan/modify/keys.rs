@@ -41,12 +41,19 @@ fn check_length(value: &[u8]) -> Result<()> {
 
 /// Every combination of the values that the restrictions on a key allow, each once, up to the first slice.
 fn combinations<'r>(
-    entries: impl Iterator<Item = &'r Entry>,
+    entries: impl Iterator<Item = &'r Entry> + Clone,
     names: &[&str],
     what: &str,
     execution: &Execution<'_>,
 ) -> Result<Vec<Prefix>> {
     let mut prefixes: Vec<Prefix> = vec![Vec::new()];
+    // Cassandra asks only where rows are named, not where they are sliced.
+    let is_in = |entry: &Entry| matches!(entry.what, What::In(_));
+    let is_slice = |entry: &Entry| matches!(entry.what, What::Slice { .. });
+    let named: usize = entries.clone().map(|entry| entry.columns.len()).sum();
+    let is_asked =
+        named == names.len() && entries.clone().any(is_in) && !entries.clone().any(is_slice);
+    let mut count = 1usize;
     for entry in entries {
         let first = first(entry);
         let names = names.get(first..first + entry.columns.len()).unwrap_or_default();
@@ -55,6 +62,11 @@ fn combinations<'r>(
             What::In(list) => tuple_list(list, names, execution)?,
             _ => break,
         };
+        // It counts a value as often as it is given.
+        count = count.saturating_mul(choices.len());
+        if is_asked {
+            execution.check_product(count, what)?;
+        }
         let mut seen = HashSet::new();
         choices.retain(|choice| seen.insert(choice.clone()));
         prefixes = product(&prefixes, &choices, what, execution.work)?;

@@ -16,6 +16,7 @@ mod bound;
 mod columns;
 mod conditions;
 mod current;
+mod guarded;
 mod indexed;
 mod keys;
 mod operation;
@@ -24,6 +25,7 @@ mod restrictions;
 mod row;
 mod statement;
 mod statement_type;
+mod terms;
 
 use std::sync::Arc;
 
@@ -41,6 +43,7 @@ pub use current::{CurrentCell, CurrentCounter, CurrentPartition, CurrentRow};
 pub use operation::Change;
 pub use plan::{Attributes, BatchPlan, ModifyPlan, check_batch};
 pub use statement_type::StatementType;
+pub use terms::Terms;
 
 /// Prepares one modification.
 pub fn prepare(

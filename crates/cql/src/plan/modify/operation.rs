@@ -109,7 +109,34 @@ impl Change {
     }
 }
 
+/// What guardrails distinguish of operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Assign,
+    Append,
+    SetByIndex,
+    DeleteByIndex,
+    DiscardByValue,
+    Other,
+}
+
 impl Operation {
+    pub(super) fn cql_type(&self) -> &CqlType {
+        &self.cql_type
+    }
+
+    pub(super) fn access(&self) -> Access {
+        let list = matches!(self.cql_type, CqlType::List(_));
+        match self.kind {
+            OperationKind::Assign(_) => Access::Assign,
+            OperationKind::Append(_) => Access::Append,
+            OperationKind::SetElement { .. } if list => Access::SetByIndex,
+            OperationKind::DeleteElement(_) if list => Access::DeleteByIndex,
+            OperationKind::Discard(_) if list => Access::DiscardByValue,
+            _ => Access::Other,
+        }
+    }
+
     pub(super) fn is_static(&self) -> bool {
         self.column.kind == ColumnKind::Static
     }

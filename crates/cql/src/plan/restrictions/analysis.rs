@@ -11,9 +11,14 @@ use halcyon_schema::catalog::{ColumnRef, Table, TableKind};
 use halcyon_syntax::ast::{Name, Relation, RelationTarget};
 use halcyon_syntax::{Error, Result};
 
-pub(crate) const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have \
+pub const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have \
      unpredictable performance. If you want to execute this query despite the performance unpredictability, use ALLOW \
      FILTERING";
+
+/// The same where guardrails refuse ALLOW FILTERING.
+pub const CANNOT_FILTER: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable \
+     performance. Executing this query despite the performance unpredictability with ALLOW FILTERING has been disabled by the \
+     allow_filtering_enabled property in cassandra.yaml";
 
 /// The properties of the statement that the analysis depends on.
 #[derive(Debug, Clone, Copy)]

@@ -211,6 +211,11 @@ pub(super) fn tuples(
     }
 }
 
+/// Whether one of several restrictions is an IN.
+fn has_in(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| matches!(entry.what, What::In(_)))
+}
+
 /// The tuples of an `In`.
 pub(in crate::plan) fn tuple_list(
     list: &TupleList,
@@ -294,8 +299,14 @@ impl Restrictions {
             return admitted(vec![key]);
         }
         let mut keys: Vec<Tuple> = vec![Vec::new()];
+        let (has_in, mut count) = (has_in(entries), 1usize);
         for entry in entries {
             let mut values = tuples(&entry.what, &column_names(table, entry), execution)?;
+            // Cassandra counts a value as often as it is given.
+            count = count.saturating_mul(values.len());
+            if has_in {
+                execution.check_product(count, "partition key")?;
+            }
             let cql_type = entry.columns.first().and_then(|column| table.column(*column));
             if let Some(def) = cql_type {
                 let compare = |a: &Tuple, b: &Tuple| compare_first(&def.cql_type, a, b);
@@ -328,6 +339,9 @@ impl Restrictions {
         }
         let mut prefixes: Vec<Tuple> = vec![Vec::new()];
         let mut slices = None;
+        // Cassandra asks only where rows are named.
+        let is_asked = has_in(&self.clustering) && self.names_rows(table);
+        let mut count = 1usize;
         for entry in &self.clustering {
             let names = column_names(table, entry);
             match &entry.what {
@@ -364,6 +378,10 @@ impl Restrictions {
                 }
                 what => {
                     let next = tuples(what, &names, execution)?;
+                    count = count.saturating_mul(next.len());
+                    if is_asked {
+                        execution.check_product(count, "clustering key")?;
+                    }
                     prefixes = product(&prefixes, &next, "clustering key", execution.work)?;
                 }
             }

@@ -24,7 +24,7 @@ use crate::plan::term::Term;
 use halcyon_model::schema::ColumnKind;
 use halcyon_schema::catalog::ColumnRef;
 
-pub use analysis::Context;
+pub use analysis::{CANNOT_FILTER, Context, NEEDS_FILTERING};
 pub(in crate::plan) use analysis::{add_clustering, add_entry, add_token};
 pub use bind::{BoundKeys, TokenBounds};
 pub(super) use bind::{Form, in_turn, token_bounds, tuple, tuple_list};
@@ -150,12 +150,36 @@ impl Restrictions {
             || self.token.is_some() && column.kind == ColumnKind::PartitionKey
     }
 
+    /// Whether rows are asked for the values of several columns outside of their keys, or of a static one and of another
+    /// (`RowFilter.isMutableIntersection`).
+    pub fn intersects(&self) -> bool {
+        let asked = self.clustering.iter().filter(|_| self.asks_clusterings).chain(&self.filters);
+        let (mut expressions, mut others, mut has_static) = (0, Vec::new(), false);
+        for entry in asked {
+            expressions += entry.what.expressions();
+            has_static |= entry.columns.iter().any(|column| column.kind == ColumnKind::Static);
+            let is_new = |column: &&ColumnRef| !column.kind.is_key() && !others.contains(*column);
+            let new: Vec<ColumnRef> = entry.columns.iter().filter(is_new).copied().collect();
+            others.extend(new);
+        }
+        others.len() > 1 || has_static && expressions > 1
+    }
+
     pub fn is_equal(&self, column: ColumnRef) -> bool {
         self.equal.contains(&column)
     }
 }
 
 impl What {
+    /// How many tests of a row it is.
+    fn expressions(&self) -> usize {
+        match self {
+            What::Slice { start, end } => usize::from(start.is_some()) + usize::from(end.is_some()),
+            What::Contains { values, keys, entries } => values.len() + keys.len() + entries.len(),
+            What::Equal(_) | What::In(_) | What::Like(_) | What::Nearest(_) => 1,
+        }
+    }
+
     pub fn is_slice(&self) -> bool {
         matches!(self, What::Slice { .. })
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use halcyon_guardrails::Threshold;
+use halcyon_schema::change::violated;
 use halcyon_stream::Slices;
 
 use super::plan::SelectPlan;
@@ -59,6 +61,14 @@ impl SelectPlan {
             Keys::Columns(_) => Some(restrictions.bind_keys(&self.table, execution)?),
             Keys::All => None,
         };
+        if let (Some(Some(BoundKeys::Partitions(keys))), Some(guard)) = (&named, execution.guard)
+            && restrictions.keys_in
+        {
+            let count = i64::try_from(keys.len()).unwrap_or(i64::MAX);
+            let checked =
+                guard.check(Threshold::PartitionKeysInSelect, count, &self.table.schema.name);
+            checked.map_err(violated)?;
+        }
         let slices = match &named {
             Some(Some(BoundKeys::Partitions(keys))) if keys.is_empty() => {
                 Slices { slices: Vec::new().into(), reversed: self.reversed, statics }

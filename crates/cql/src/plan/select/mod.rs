@@ -85,6 +85,7 @@ pub fn prepare(
         columns: columns.clone(),
         json,
         distinct: select.distinct,
+        allow_filtering: select.allow_filtering,
         selection,
         restrictions,
         reversed,

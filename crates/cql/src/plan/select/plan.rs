@@ -22,6 +22,7 @@ pub struct SelectPlan {
     /// The selectors are the columns of one JSON text, under these names, with their types.
     pub json: Option<Vec<(String, CqlType)>>,
     pub distinct: bool,
+    pub allow_filtering: bool,
     pub selection: Selection,
     pub restrictions: Restrictions,
     /// Rows come last to first.

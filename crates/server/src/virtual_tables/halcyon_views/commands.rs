@@ -40,7 +40,7 @@ struct Command<'a> {
 
 type Run = for<'a> fn(Command<'a>) -> Applied<'a>;
 
-const VERBS: [(&str, Run); 17] = [
+const VERBS: [(&str, Run); 18] = [
     ("clearsnapshot", |command| Box::pin(clear_snapshot(command))),
     ("disableauditlog", |command| Box::pin(disable_audit_log(command))),
     ("disableautocompaction", |command| Box::pin(set_automatic_compaction(command, false))),
@@ -56,6 +56,7 @@ const VERBS: [(&str, Run); 17] = [
     ("refreshsizeestimates", |command| Box::pin(refresh_size_estimates(command))),
     ("reloadssl", |command| Box::pin(reload_certificates(command))),
     ("resetfullquerylog", |command| Box::pin(reset_full_query_log(command))),
+    ("setguardrailsconfig", |command| Box::pin(set_guardrail(command))),
     ("settraceprobability", |command| Box::pin(set_trace_probability(command))),
     ("snapshot", |command| Box::pin(snapshot(command))),
 ];
@@ -241,6 +242,14 @@ async fn disable_full_query_log(command: Command<'_>) -> Result<()> {
 
 async fn reset_full_query_log(command: Command<'_>) -> Result<()> {
     command.node.facts.request_logs.reset_full().await
+}
+
+/// The argument is the words of nodetool, with a space between each.
+async fn set_guardrail(command: Command<'_>) -> Result<()> {
+    let words: Vec<&str> = command.argument.split(' ').collect();
+    let settings = &command.node.facts.settings;
+    let changed = settings.change_guardrail(&command.node.engine, &words);
+    changed.map_err(|error| Error::Invalid(error.to_string()))
 }
 
 async fn drain(command: Command<'_>) -> Result<()> {

@@ -48,6 +48,7 @@ pub struct MetadataCollector {
     local_deletion_times: MinMax<u32>,
     ttls: MinMax<i32>,
     cells_in_partition: u64,
+    tombstones_in_partition: u64,
     total_columns_set: i64,
     total_rows: i64,
     has_partition_level_deletions: bool,
@@ -102,6 +103,7 @@ impl MetadataCollector {
             local_deletion_times: MinMax { min: u32::MAX, max: u32::MIN },
             ttls: MinMax { min: i32::MAX, max: i32::MIN },
             cells_in_partition: 0,
+            tombstones_in_partition: 0,
             total_columns_set: 0,
             total_rows: 0,
             has_partition_level_deletions: false,
@@ -132,6 +134,7 @@ impl MetadataCollector {
     pub fn update_local_deletion_time(&mut self, time: u32) {
         self.local_deletion_times.update(time);
         if time != NO_DELETION_TIME {
+            self.tombstones_in_partition += 1;
             self.tombstones.add(time);
         }
     }
@@ -149,6 +152,7 @@ impl MetadataCollector {
             ttls.update(ttl);
             times.update(local_deletion_time);
             if local_deletion_time != NO_DELETION_TIME {
+                self.tombstones_in_partition += 1;
                 self.tombstones.add(local_deletion_time);
             }
         }
@@ -214,8 +218,8 @@ impl MetadataCollector {
         }
     }
 
-    /// `size`: bytes of the partition in the data, its end included.
-    pub fn end_partition(&mut self, key: &[u8], size: u64) {
+    /// `size`: bytes of the partition in the data, its end included. Returns how many of its times of deletion and expiration were counted.
+    pub fn end_partition(&mut self, key: &[u8], size: u64) -> u64 {
         self.partition_sizes.add(size);
         self.cells_per_partition.add(std::mem::take(&mut self.cells_in_partition));
         self.cardinality.add_key(key);
@@ -226,6 +230,7 @@ impl MetadataCollector {
                 last.extend_from_slice(key);
             }
         }
+        std::mem::take(&mut self.tombstones_in_partition)
     }
 
     /// The statistics, for any version that is written. `header` is the header of the data.

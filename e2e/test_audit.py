@@ -312,7 +312,7 @@ def test_loggers_that_are_not_there_refuse_the_start(request, tmp_path, logger):
 
 
 def test_a_full_device_stops_no_request(request, tmp_path):
-    """Proves that requests are answered while the audit log cannot be written, and that the operator is told how many entries are lost."""
+    """Proves that requests are answered while the audit log cannot be written, and that the log says how many entries are lost."""
     (tmp_path / "audit").mkdir()
     (tmp_path / "audit/audit.log").symlink_to("/dev/full")
     server = node(request, tmp_path, AUDIT.format(logger="FileAuditLogger", folder=tmp_path / "audit"))
@@ -406,7 +406,7 @@ def test_a_full_query_log_is_replayed(request, tmp_path):
 
 
 def test_a_damaged_log_is_named(request, tmp_path):
-    """Proves that a torn end is told and the rest printed, and that a changed byte is named with its place."""
+    """Proves that a torn end is reported and the rest printed, and that a changed byte is named with its place."""
     server = node(request, tmp_path, f"full_query_logging_options: {{log_dir: {tmp_path / 'fql'}}}\n")
     try:
         server.start()
@@ -420,7 +420,7 @@ def test_a_damaged_log_is_named(request, tmp_path):
     whole = file.read_bytes()
     file.write_bytes(whole[:-1])
     status, out, err = halcyon(request, "fql", "dump", file)
-    assert status == 0 and "no whole record" in err and "Type:" in out
+    assert status == 0 and "incomplete record" in err and "Type:" in out
     file.write_bytes(whole[:20] + bytes([whole[20] ^ 1]) + whole[21:])
     status, _, err = halcyon(request, "fql", "dump", file)
     assert status == 1 and "damaged at byte 8" in err
@@ -460,7 +460,7 @@ def test_no_file_has_a_password(request, tmp_path):
             execute(session, text)
             try:
                 session.prepare(text)
-            except Exception:  # Whatever becomes of it, the text is no one's.
+            except Exception:  # Only the traces of the text matter.
                 pass
             batch = BatchStatement()
             batch.add(SimpleStatement(text))

@@ -142,7 +142,7 @@ impl Folder {
         }
     }
 
-    /// Gives the growing file its last name; `None`: it has no records yet, and goes on.
+    /// Gives the growing file its last name; `None`: it has no records yet, and stays.
     fn roll(&mut self) -> io::Result<Option<PathBuf>> {
         let least = self.least();
         let cycle = self.now();
@@ -166,7 +166,7 @@ impl Folder {
         Ok(Some(path))
     }
 
-    /// The file is opened anew at the next append: this one could not be written.
+    /// The next append opens a file: this one could not be written.
     pub(crate) fn give_up(&mut self) {
         self.growing = None;
     }

@@ -21,7 +21,7 @@ pub const BLOCKED_MAX: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(5);
 /// Bytes that are written at once.
 const AT_ONCE: u64 = 1 << 20;
-/// How often losses and errors are told (`NoSpamLogger`).
+/// How often losses and errors are reported (`NoSpamLogger`).
 const TOLD: Duration = Duration::from_secs(60);
 /// How often the writer wakes without records, to tell losses.
 const IDLE: Duration = Duration::from_secs(1);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     /// Proves that without `block` a full queue drops records and counts them, that with it a caller waits at most for its bound, and
-    /// that the losses are told.
+    /// that the losses are reported.
     #[test]
     fn a_full_queue_drops_and_counts() {
         for block in [false, true] {

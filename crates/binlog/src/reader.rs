@@ -113,7 +113,7 @@ mod tests {
         Ok((records, reader.left()))
     }
 
-    /// Proves that a file is read to its end, that a torn tail is told, and that each changed byte of a record is found.
+    /// Proves that a file is read to its end, that a torn tail is reported, and that each changed byte of a record is found.
     #[test]
     fn files_are_read_to_their_end() {
         let framed: Vec<Vec<u8>> = samples().iter().map(|of| of.framed().unwrap()).collect();

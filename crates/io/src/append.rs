@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(file.length(), 0);
     }
 
-    /// Proves that a program's failure is told with what it said, and that one that is not there is an error.
+    /// Proves that a program's failure is an error with what it said, and that one that is not there is an error.
     #[test]
     fn programs_are_run() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();

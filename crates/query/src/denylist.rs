@@ -231,7 +231,7 @@ impl LocalDenylist {
         keys.find(|key| list.keys.contains(&key.bytes))
     }
 
-    /// Asked before the read has its turn: a list that is not there is read in a turn of its own. `state`: the page goes on behind it.
+    /// Asked before the read has its turn: a list that is not there is read in a turn of its own. `state`: where the page starts.
     pub(crate) async fn permit_select(
         &self,
         select: &BoundSelect,

@@ -68,7 +68,7 @@ impl Log {
             if reader.left() > 0 {
                 let (path, left) = (path.display(), reader.left());
                 console.warn(format_args!(
-                    "{path}: the last {left} bytes are no whole record: its node did not end, or still writes"
+                    "{path}: the last {left} bytes are an incomplete record: its node did not end, or still writes"
                 ));
             }
             self.open = None;

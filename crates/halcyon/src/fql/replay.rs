@@ -38,7 +38,7 @@ pub(crate) struct ReplayArgs {
     /// Also CREATE, ALTER and DROP
     #[arg(long)]
     replay_ddl_statements: bool,
-    /// At most so many requests a second [default: as fast as they are answered]
+    /// At most N requests a second [default: as fast as they are answered]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
     #[command(flatten)]

@@ -287,7 +287,9 @@ fn named(argument: &str) -> Result<Vec<(&str, &str)>> {
         match line.split_once('=') {
             Some(pair) => pairs.push(pair),
             None => {
-                return invalid(format!("`{line}` is no option; options are lines of name=value"));
+                return invalid(format!(
+                    "`{line}` is not an option; options are lines of name=value"
+                ));
             }
         }
     }

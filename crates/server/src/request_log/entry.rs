@@ -13,7 +13,7 @@ use crate::log;
 /// `AuditLogEntry`
 #[derive(Debug, Clone)]
 pub(super) struct Entry<'a> {
-    /// `None`: nobody has logged in.
+    /// `None`: before a login.
     pub(super) user: Option<&'a str>,
     pub(super) host: &'a str,
     pub(super) source: SocketAddr,

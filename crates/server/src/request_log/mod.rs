@@ -6,7 +6,7 @@
 //! ```
 //!
 //! 1. Entries are those of Cassandra's listeners (`QueryEvents`, `AuthEvents`): after the execution, before the answer.
-//! 2. A log is replaced as a whole when it is enabled, disabled or filtered anew; a request keeps the one with which it ends.
+//! 2. A log is replaced as a whole when it is enabled, disabled or gets other filters; a request keeps the one with which it ends.
 //! 3. Files are real ones also where the disk is simulated: nothing depends on what is in them.
 
 mod audit;
@@ -128,7 +128,7 @@ impl RequestLogs {
         }
     }
 
-    /// Logs a login, before it is answered. An error: why it was refused. Nobody logs in to a node that asks for no login.
+    /// Logs a login, before it is answered. An error: why it was refused. A node that asks for no login has no such entries.
     pub(crate) async fn login(&self, peer: SocketAddr, outcome: Result<&Principal, &str>) {
         let Some(audit) = self.audit.load_full() else { return };
         let principal = outcome.map_or(Principal::Anonymous, Principal::clone);

@@ -88,7 +88,7 @@ impl Lists {
         })
     }
 
-    /// The first category that is none (`AuditLogOptions.validate`).
+    /// The first category that does not exist (`AuditLogOptions.validate`).
     pub(crate) fn check(&self) -> Result<(), &str> {
         let categories = [&self.included_categories, &self.excluded_categories];
         for category in categories.iter().flat_map(|list| list.split(',')) {

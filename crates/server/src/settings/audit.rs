@@ -1,8 +1,8 @@
 //! `audit_logging_options` and `full_query_logging_options`, with Cassandra's names and defaults (`AuditLogOptions`,
 //! `FullQueryLoggerOptions`, `BinLogOptions`).
 //!
-//! An archive command is a program that the node runs: it comes from the file, and `allow_nodetool_archive_command`, by which whoever
-//! reaches the node could choose it, is refused.
+//! An archive command is a program that the node runs: it comes from the file only. `allow_nodetool_archive_command`, which would let
+//! clients choose it, is refused.
 
 use std::path::{Path, PathBuf};
 

@@ -330,7 +330,7 @@ fn data_centre_and_rack() {
 }
 
 /// Settings of Cassandra that sound as if they restricted, and why passing them over takes nothing from anybody.
-const ABOUT_NOTHING: [(&[&str], &str); 10] = [
+const ABOUT_NOTHING: [(&[&str], &str); 9] = [
     (
         &[
             "phi_convict_threshold",

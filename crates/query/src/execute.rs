@@ -110,7 +110,8 @@ pub fn batch<'a>(
         }
         let outcome = modify::execute_batch_message(coordinator, kind, &statements, options).await;
         let shard = coordinator.shard().index();
-        coordinator.requests().count_batch(shard, entries, began, &outcome);
+        let plans = entries.iter().map(|entry| &entry.statement.plan);
+        coordinator.requests().count_batch(shard, plans, began, &outcome);
         let slow = statements.iter().flat_map(|(_, request)| request.slow_calls().take());
         Ok(outcome?.warned(slow.collect()))
     })

@@ -10,7 +10,6 @@ use halcyon_metrics::{
 
 use halcyon_schema::catalog::TableKind;
 
-use crate::execute::BatchEntry;
 use crate::{Error, QueryOptions, Result};
 
 /// Quarters of powers of two of nanoseconds, up to eighteen minutes.
@@ -95,18 +94,16 @@ impl ClientRequests {
     }
 
     /// Counts a BATCH message that has ended now.
-    pub(crate) fn count_batch<T>(
+    pub(crate) fn count_batch<'a, T>(
         &self,
         shard: usize,
-        entries: &[BatchEntry<'_>],
+        mut plans: impl Iterator<Item = &'a Plan>,
         began: Instant,
         outcome: &Result<T>,
     ) {
-        let is_conditional = |entry: &BatchEntry<'_>| match &entry.statement.plan {
-            Plan::Modification(plan) => plan.has_conditions(),
-            _ => false,
-        };
-        let scope = Scope::of_writes(entries.iter().any(is_conditional));
+        let is_conditional =
+            |plan: &Plan| matches!(plan, Plan::Modification(plan) if plan.has_conditions());
+        let scope = Scope::of_writes(plans.any(is_conditional));
         self.count_one(shard, scope, began, outcome);
     }
 

@@ -78,7 +78,8 @@ pub fn serve(
     block_on(serve_inside(Disk::real(settings.disk), settings, (log, watch), ready, stop))
 }
 
-/// As [`serve`], inside the runtime of a disk, which may be a simulated one; nothing watches such a node. Boxed, so that it is compiled in this crate only.
+/// As [`serve`], inside the runtime of a disk, which may be a simulated one; nothing watches such a node. Boxed, so that it is compiled in
+/// this crate only.
 pub fn serve_on(
     disk: Disk,
     settings: Settings,
@@ -106,23 +107,9 @@ async fn serve_inside(
     let encryption = encryption.map_err(Error::CannotStart)?;
     let encrypted =
         encrypted_port(&disk, &settings.transport, address, encryption.as_ref()).await?;
-    let progress = log.clone();
-    let tell = Arc::new(move |line| progress.say(format_args!("{line}")));
     let virtual_tables =
         virtual_tables::registry().map_err(|e| Error::CannotStart(e.to_string()))?;
-    let mut options = settings.engine.clone();
-    options.virtual_keyspaces = virtual_tables.keyspaces.clone();
-    halcyon_functions::configure(&options.functions, &functions_folder(&settings));
-    tell_confinement(&options.functions, log);
-    let opened = Engine::open_reporting(disk.clone(), options, tell).await;
-    let (engine, report) = opened.map_err(|e| match e {
-        halcyon_engine::Error::Disk(e @ halcyon_io::Error::Busy { .. }) => busy(&e),
-        e => Error::CannotStart(e.to_string()),
-    })?;
-    // A killed process leaves it.
-    let left = halcyon_engine::remove_folder(engine.disk(), &functions_folder(&settings)).await;
-    left.map_err(|e| Error::CannotStart(e.to_string()))?;
-    tell_recovery(&report, log);
+    let engine = open_engine(&disk, &settings, &virtual_tables, log).await?;
     let (shared, inboxes) = share(&settings, (address, aware.as_ref()), encryption, log)?;
     let facts = Arc::new(facts(&settings, &shared, &disk));
     if let Some(watch) = &watch {
@@ -161,6 +148,31 @@ async fn serve_inside(
     drop((claim, aware, encrypted, lock));
     log.say(format_args!("drained"));
     Ok(())
+}
+
+/// Opens the data; replays the commit log.
+async fn open_engine(
+    disk: &Disk,
+    settings: &Settings,
+    virtual_tables: &Registry,
+    log: &Log,
+) -> Result<Arc<Engine>, Error> {
+    let progress = log.clone();
+    let tell = Arc::new(move |line| progress.say(format_args!("{line}")));
+    let mut options = settings.engine.clone();
+    options.virtual_keyspaces = virtual_tables.keyspaces.clone();
+    halcyon_functions::configure(&options.functions, &functions_folder(settings));
+    tell_confinement(&options.functions, log);
+    let opened = Engine::open_reporting(disk.clone(), options, tell).await;
+    let (engine, report) = opened.map_err(|e| match e {
+        halcyon_engine::Error::Disk(e @ halcyon_io::Error::Busy { .. }) => busy(&e),
+        e => Error::CannotStart(e.to_string()),
+    })?;
+    // A killed process leaves it.
+    let left = halcyon_engine::remove_folder(engine.disk(), &functions_folder(settings)).await;
+    left.map_err(|e| Error::CannotStart(e.to_string()))?;
+    tell_recovery(&report, log);
+    Ok(engine)
 }
 
 /// Has the views built that are not.

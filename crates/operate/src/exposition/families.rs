@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write};
 
 use halcyon_metrics::{Metric, Origin};
 
-use super::Format;
+use super::format::Format;
 
 /// What a family has of its metric; a metric may become several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,36 +4,14 @@
 //! What only Halcyon has is in `halcyon_…`, in Prometheus' own manner (`own.rs`).
 
 mod families;
+mod format;
 mod jmx_exporter;
 mod own;
 
 use halcyon_metrics::{Origin, Registry};
 
 use families::Families;
-
-/// The two text formats that a scraper can ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    Prometheus,
-    OpenMetrics,
-}
-
-impl Format {
-    /// The format that a request's `Accept` prefers.
-    pub(crate) fn accepted(accept: &str) -> Format {
-        match accept.contains("application/openmetrics-text") {
-            true => Format::OpenMetrics,
-            false => Format::Prometheus,
-        }
-    }
-
-    pub(crate) fn content_type(self) -> &'static str {
-        match self {
-            Format::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
-            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        }
-    }
-}
+pub use format::Format;
 
 /// All metrics as they are now.
 pub(crate) fn render(registry: &Registry, format: Format) -> String {

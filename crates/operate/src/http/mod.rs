@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 
 use crate::watched::Watched;
 
-/// More connections wait until one ends: a few servers of metrics, and somebody who looks.
+/// More connections wait until one ends: a few servers of metrics and a browser need fewer.
 const CONNECTIONS_MAX: usize = 16;
 /// A connection ends after this time, also one whose client does not read its answer; clients connect again.
 const CONNECTION_MAX: Duration = Duration::from_secs(300);

@@ -41,7 +41,7 @@ fn a_node_becomes_ready() {
     assert!(TcpStream::connect(address).is_err());
 }
 
-/// Proves that other methods, other hosts and what is no HTTP are refused, and that the endpoint then answers as before.
+/// Proves that other methods, other hosts and bytes that are not HTTP are refused, and that the endpoint then answers as before.
 #[test]
 fn bad_requests_are_refused() {
     let (endpoint, _watched) = open();

@@ -59,6 +59,10 @@ impl Values {
             superuser_setup_delay: self.time("superuser_setup_delay")?,
         };
         check_classes(&settings, errors);
+        // An encryption that cannot be read is refused where it is used.
+        if let Ok(encryption) = self.client_encryption() {
+            check_certificates(settings.login, &encryption, errors);
+        }
         Ok(settings)
     }
 
@@ -152,7 +156,7 @@ impl Values {
 }
 
 /// `MutualTlsAuthenticator.checkMtlsConfigurationIsValid`. With the fallback, a client may also show none.
-pub(super) fn check_certificates(login: Login, encryption: &Options, errors: &mut Errors) {
+fn check_certificates(login: Login, encryption: &Options, errors: &mut Errors) {
     let is_asked_for = match login {
         Login::Never | Login::Password => return,
         Login::Certificate(_) => encryption.require_client_auth == ClientAuth::Required,

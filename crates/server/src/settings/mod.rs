@@ -170,9 +170,6 @@ impl Settings {
         let denylist = errors.take(values.denylist()).flatten();
         let shards = errors.take(values.shards(overrides, machine));
         let engine = errors.take(values.engine(&data_dir, shards.unwrap_or(1), machine));
-        if let (Some(access), Some(transport)) = (&access, &transport) {
-            access::check_certificates(access.login, &transport.encryption, &mut errors);
-        }
         errors.check()?;
         let all =
             (num_tokens, storage_port, transport, metrics, limits, buffers, saved_caches, engine);

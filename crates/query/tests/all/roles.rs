@@ -26,7 +26,8 @@ async fn guarded(validity: Duration) -> Coordinator {
         ..Settings::default()
     };
     let coordinator = node::start().await.with_access(Arc::new(Access::new(settings)));
-    assert_eq!(default_superuser(&coordinator).await.unwrap(), DefaultSuperuser::Created);
+    let made = default_superuser(&coordinator).await.expect("a superuser");
+    assert_eq!(made, DefaultSuperuser::Created);
     coordinator
 }
 
@@ -52,7 +53,8 @@ async fn all_run(node: &Coordinator, texts: &[&str]) {
 }
 
 fn refusal<T: std::fmt::Debug>(outcome: Result<T, Error>) -> String {
-    format!("{} {}", node::code(outcome.as_ref().unwrap_err()), outcome.unwrap_err())
+    let error = outcome.expect_err("a refusal");
+    format!("{} {error}", node::code(&error))
 }
 
 const MADE: [&str; 4] = [

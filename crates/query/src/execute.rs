@@ -13,15 +13,9 @@ use crate::access::{self, admit};
 use crate::coordinator::Coordinator;
 use crate::guard::validate;
 use crate::preparation::up_to_date;
-use crate::prepared::PreparedStatement;
+use crate::prepared::{BatchEntry, PreparedStatement};
 use crate::request::Request;
 use crate::{Error, Outcome, QueryOptions, Result, modify, schema, select};
-
-/// One of a batch, with its own values in `values`.
-pub struct BatchEntry<'a> {
-    pub statement: Arc<PreparedStatement>,
-    pub values: &'a [Value<'a>],
-}
 
 /// Executes a statement; prepares it again if the schema has changed.
 pub fn execute<'a>(

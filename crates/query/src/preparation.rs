@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_cql::plan::restrictions::{CANNOT_FILTER, NEEDS_FILTERING};
 use halcyon_cql::plan::{self, Plan, Work, find_table};
-use halcyon_guardrails::{Flag, Guard};
 use halcyon_io::clock::now;
 use halcyon_scan::pace;
 use halcyon_schema::catalog::Catalog;
@@ -16,7 +14,7 @@ use halcyon_syntax::ast::StatementKind;
 use crate::basis::Basis;
 use crate::coordinator::Coordinator;
 use crate::prepared::PreparedStatement;
-use crate::{Error, Result, guard, schema};
+use crate::{Error, Result};
 
 /// The longest text that is prepared where it arrives.
 const SHORT_TEXT: usize = 4 << 10;
@@ -55,53 +53,6 @@ pub fn prepare_in_time<'a>(
         let late = || Error::Overloaded("Query timed out before it could start".to_owned());
         checked(done.ok_or_else(late)?, &catalog)
     })
-}
-
-/// Prepares the text of a client that guardrails hold for.
-pub async fn prepare_guarded(
-    coordinator: &Coordinator,
-    text: &str,
-    keyspace: Option<&str>,
-    guard: &Guard,
-) -> Result<PreparedStatement> {
-    let statement = match prepare_in_time(coordinator, text, keyspace).await {
-        Err(Error::Invalid(what))
-            if what == NEEDS_FILTERING && !guard.allows(Flag::AllowFiltering) =>
-        {
-            return Err(Error::Invalid(CANNOT_FILTER.to_owned()));
-        }
-        // Cassandra asks before it looks at the columns.
-        Err(Error::Invalid(what)) if what.starts_with("Group by") => {
-            guard.allow(Flag::GroupBy)?;
-            return Err(Error::Invalid(what));
-        }
-        prepared => prepared?,
-    };
-    if let Plan::Select(plan) = &statement.plan
-        && plan.grouping.is_some()
-    {
-        guard.allow(Flag::GroupBy)?;
-    }
-    Ok(statement)
-}
-
-/// What is asked of a statement itself, each time that it is prepared (`CQLStatement.validate`). Options that are ignored are taken out
-/// of it.
-pub fn check_prepared(
-    coordinator: &Coordinator,
-    statement: &mut PreparedStatement,
-    keyspace: Option<&str>,
-    guard: &Guard,
-) -> Result<()> {
-    guard::check_use(coordinator, &statement.plan)?;
-    let Plan::Other(other) = &mut statement.plan else {
-        return guard::validate(coordinator, statement, keyspace, Some(guard));
-    };
-    if guard.is_on() {
-        let kind = &mut Arc::make_mut(other).kind;
-        return schema::validate(coordinator, kind, keyspace, guard);
-    }
-    Ok(())
 }
 
 /// The statement itself, or a new preparation of its text if what it was prepared against has changed.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use halcyon_cql::plan::requires::Requirement;
 use halcyon_cql::plan::{Plan, ResultColumns, Variables};
 use halcyon_engine::{Shard, Tables};
+use halcyon_model::request::Value;
 use halcyon_schema::catalog::TableKind;
 use halcyon_syntax::ast::StatementKind;
 
@@ -76,4 +77,10 @@ impl PreparedStatement {
             _ => false,
         }
     }
+}
+
+/// One of a batch, with its own values in `values`.
+pub struct BatchEntry<'a> {
+    pub statement: Arc<PreparedStatement>,
+    pub values: &'a [Value<'a>],
 }

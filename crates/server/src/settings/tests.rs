@@ -634,7 +634,7 @@ fn the_denylist_has_cassandras_defaults() {
 fn the_manual_lists_guardrails() {
     use halcyon_guardrails::{Flag, Threshold, Values};
     let manual = include_str!("../../../../docs/operate/guardrails.md");
-    let mut listed = std::collections::BTreeMap::new();
+    let mut listed = BTreeMap::new();
     for line in manual.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let names = cells[1].split(", ").map(|name| name.trim_matches('`'));

@@ -10,7 +10,6 @@ use halcyon_metrics::{
 
 use halcyon_schema::catalog::TableKind;
 
-use crate::prepared::BatchEntry;
 use crate::{Error, QueryOptions, Result};
 
 /// Quarters of powers of two of nanoseconds, up to eighteen minutes.

@@ -87,7 +87,7 @@ fn client_in(connection: &Connection, keyspace: Option<&str>) -> Rc<ClientState>
     }
 }
 
-/// Prepares a text that a client wants to execute, which it must be allowed to.
+/// Prepares a text of a client.
 async fn prepared(
     shard: &ShardServer,
     text: &str,
@@ -95,12 +95,10 @@ async fn prepared(
     guard: &Guard,
 ) -> Result<PreparedStatement> {
     let (coordinator, keyspace) = (&shard.coordinator, client.keyspace.as_deref());
-    let statement = match guard.is_on() {
-        true => query::prepare_guarded(coordinator, text, keyspace, guard).await?,
-        false => query::prepare_in_time(coordinator, text, keyspace).await?,
-    };
-    query::admit(coordinator, &statement, keyspace, &client.principal).await?;
-    Ok(statement)
+    match guard.is_on() {
+        true => query::prepare_guarded(coordinator, text, keyspace, guard).await,
+        false => query::prepare_in_time(coordinator, text, keyspace).await,
+    }
 }
 
 /// A prepared statement, and whether this client was the first to prepare it.
@@ -141,10 +139,11 @@ async fn prepare_in(
     let id = statement_id(text, keyspace);
     let known = store.get(&id);
     if let Some(entry) = known.filter(|of| of.statement.is_current(coordinator.shard().tables())) {
-        query::admit(coordinator, &entry.statement, keyspace, &client.principal).await?;
+        query::validate(coordinator, &entry.statement, keyspace, &client.principal).await?;
         return Ok(Found { id, entry, is_new: false });
     }
     let mut statement = prepared(shard, text, client, guard).await?;
+    query::validate(coordinator, &statement, keyspace, &client.principal).await?;
     query::check_prepared(coordinator, &mut statement, keyspace, guard)?;
     let entry = Entry::new(Arc::new(statement));
     store.check_size(&entry).map_err(QueryError::Invalid)?;

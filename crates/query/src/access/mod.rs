@@ -2,7 +2,7 @@
 //!
 //! Each execution passes it, of a prepared statement and of a text, alone and in a batch, on whichever shard: a permission may be revoked
 //! after a statement was prepared. A statement says what it requires (`halcyon_cql::plan::requires`), and this module whether that is
-//! granted. PREPARE asks too, so that a client learns of a refusal early.
+//! granted. PREPARE needs no permission, as in Cassandra.
 //!
 //! 1. The node's own statements pass. An anonymous client (AllowAllAuthenticator) has every permission, and none of what only roles can do.
 //! 2. Of a role, [`judge`] decides by what this shard keeps in memory, without a lock and without waiting.
@@ -54,17 +54,30 @@ pub async fn admit(
         Plan::Select(_) | Plan::Modification(_) | Plan::Batch(_) => {
             permit(coordinator, &statement.requires, principal).await
         }
-        Plan::Other(statement) => {
+        Plan::Other(other) => {
             let catalog = coordinator.shard().tables().catalog();
-            let requires = of_statement(&statement.kind, &catalog, keyspace);
+            let requires = of_statement(&other.kind, &catalog, keyspace);
             permit(coordinator, &requires, principal).await?;
-            match &statement.kind {
-                StatementKind::Auth(statement) => {
-                    Box::pin(check(coordinator, statement, keyspace, principal)).await
-                }
-                _ => Ok(()),
-            }
+            validate(coordinator, statement, keyspace, principal).await
         }
+    }
+}
+
+/// Refuses a statement about roles that names what is not there. PREPARE asks this and not for permissions, as in Cassandra.
+pub async fn validate(
+    coordinator: &Coordinator,
+    statement: &PreparedStatement,
+    keyspace: Option<&str>,
+    principal: &Principal,
+) -> Result<()> {
+    match &statement.plan {
+        Plan::Other(other) if *principal != Principal::System => match &other.kind {
+            StatementKind::Auth(statement) => {
+                Box::pin(check(coordinator, statement, keyspace, principal)).await
+            }
+            _ => Ok(()),
+        },
+        _ => Ok(()),
     }
 }
 

@@ -33,7 +33,7 @@ mod virtual_tables;
 pub mod weight;
 
 pub use access::{
-    DefaultSuperuser, admit, default_superuser, guard_of, log_in, log_in_as, may_stay,
+    DefaultSuperuser, default_superuser, guard_of, log_in, log_in_as, may_stay, validate,
 };
 pub use audit::{AuditCategory, AuditContext, AuditType, refused_text};
 pub use coordinator::Coordinator;

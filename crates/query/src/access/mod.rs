@@ -41,7 +41,7 @@ pub(crate) use changed::{Changed, follow};
 pub use login::{DefaultSuperuser, default_superuser, log_in, log_in_as};
 
 /// Refuses what the principal may not execute. `keyspace`: the one in force.
-pub async fn admit(
+pub(crate) async fn admit(
     coordinator: &Coordinator,
     statement: &PreparedStatement,
     keyspace: Option<&str>,

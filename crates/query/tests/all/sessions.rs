@@ -70,7 +70,7 @@ impl Session {
             options.serial_consistency = level(serial);
         }
         let statement = Arc::new(halcyon_query::prepare(&self.coordinator, text, keyspace)?);
-        halcyon_query::admit(&self.coordinator, &statement, keyspace, &Principal::Anonymous)
+        halcyon_query::validate(&self.coordinator, &statement, keyspace, &Principal::Anonymous)
             .await?;
         if tag == "p" {
             self.last = Some(statement);

@@ -312,7 +312,9 @@ def prepared(client, statement):
 
 def all_ways(client, statement):
     """What a statement is answered with: as a text, prepared, in a batch, and in a batch that was prepared."""
-    asked = [refusal(client.query, statement), prepared(client, statement)]
+    asked = [prepared(client, statement)]
+    if "?" not in statement:
+        asked.append(refusal(client.query, statement))
     if not statement.startswith(("TRUNCATE", "SELECT")) and "?" not in statement:
         asked += [refusal(client.batch, [statement]), refusal(client.query, f"BEGIN BATCH {statement}; APPLY BATCH")]
     return asked

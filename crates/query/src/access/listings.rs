@@ -163,9 +163,9 @@ pub(super) async fn check_permissions(
     keyspace: Option<&str>,
     principal: &Principal,
 ) -> Result<()> {
+    not_anonymous(principal)?;
     let resource = wanted.resource.map(|named| grants::named(coordinator, named, keyspace));
     let resource = resource.transpose()?;
-    not_anonymous(principal)?;
     if let Some(resource) = &resource
         && !grants::exists(coordinator, resource).await?
     {

@@ -70,9 +70,9 @@ impl Session {
             options.serial_consistency = level(serial);
         }
         let statement = Arc::new(halcyon_query::prepare(&self.coordinator, text, keyspace)?);
-        halcyon_query::validate(&self.coordinator, &statement, keyspace, &Principal::Anonymous)
-            .await?;
         if tag == "p" {
+            halcyon_query::validate(&self.coordinator, &statement, keyspace, &Principal::Anonymous)
+                .await?;
             self.last = Some(statement);
             return Ok((Outcome::Void, Vec::new()));
         }

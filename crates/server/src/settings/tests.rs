@@ -104,7 +104,8 @@ fn refusals() {
         (
             "authenticator:\n  class_name: org.example.PasswordAuthenticator\n",
             "Invalid value `{class_name=org.example.PasswordAuthenticator}` of authenticator; allowed: \
-             AllowAllAuthenticator or PasswordAuthenticator (others are not supported yet)",
+             AllowAllAuthenticator or PasswordAuthenticator or MutualTlsAuthenticator or \
+             MutualTlsWithPasswordFallbackAuthenticator (others are not supported yet)",
         ),
         (
             "default_compaction:\n  class_name: FooStrategy\n",
@@ -129,7 +130,6 @@ fn protection_is_obeyed_or_refused() {
         ("read_thresholds_enabled: true\n", "read_thresholds_enabled"),
         ("local_read_size_fail_threshold: 1MiB\n", "local_read_size_fail_threshold"),
         ("data_disk_usage_percentage_fail_threshold: 90\n", "data_disk_usage_percentage"),
-        ("partition_denylist_enabled: true\n", "partition_denylist_enabled"),
         ("corrupted_tombstone_strategy: exception\n", "corrupted_tombstone_strategy"),
         ("max_mutation_size: 1MiB\n", "max_mutation_size"),
         ("startup_checks:\n  check_data_resurrection:\n    enabled: true\n", "startup_checks"),

@@ -5,6 +5,7 @@ done, and whether the node is ready.
 
 import gzip
 import re
+import socket
 import urllib.error
 import urllib.request
 
@@ -156,3 +157,12 @@ def test_a_node_that_drains_is_not_ready(request, tmp_path):
     with pytest.raises(OSError):
         get(f"http://{HOST}:{port}/ready")
     server.close()
+
+
+def test_clients_that_say_nothing_keep_no_other_out(node):
+    _, address = node
+    port = int(address.rsplit(":", 1)[1])
+    silent = [socket.create_connection((HOST, port)) for _ in range(150)]
+    assert get(f"{address}/health")[0] == 200
+    for connection in silent:
+        connection.close()

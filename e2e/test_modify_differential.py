@@ -245,3 +245,39 @@ def test_deletions_are_restricted_as_in_cassandra(pair):
         for statement in ("DELETE FROM t", "DELETE w FROM t", "UPDATE t SET w = 'y'"):
             pair.ask(f"{statement} WHERE p = 1 AND {text}")
         pair.ask("SELECT p, c, d, v, w FROM t WHERE p = 1")
+
+
+# A change of the schema that was prepared means the keyspace of its preparation, whichever is in force when it is executed.
+MOVED = """DROP TABLE victim;ALTER TABLE changed ADD more int;CREATE TABLE made (p int PRIMARY KEY);DROP TABLE IF EXISTS absent;TRUNCATE emptied
+CREATE INDEX found ON indexed (v);DROP TYPE dropped;CREATE TYPE typed (a int)""".replace("\n", ";").split(";")
+
+
+def test_prepared_changes_of_the_schema_keep_their_keyspace_as_in_cassandra(pair):
+    answers = []
+    for client in pair.more_clients():
+        said = []
+        for keyspace in ("kept", "other"):
+            client.query(f"CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
+            for table in ("victim", "changed", "emptied", "indexed"):
+                client.query(f"CREATE TABLE {keyspace}.{table} (p int PRIMARY KEY, v int)")
+            client.query(f"CREATE TYPE {keyspace}.dropped (a int)")
+            client.query(f"INSERT INTO {keyspace}.emptied (p) VALUES (1)")
+        client.query("USE kept")
+        prepared = [client.prepare(text) for text in MOVED]
+        client.query("USE other")
+        for text, statement in zip(MOVED, prepared):
+            try:
+                client.execute(statement)
+                said.append((text, "done"))
+            except Refused as refused:
+                said.append((text, str(refused)))
+        for table in ("tables", "columns", "types", "indexes"):
+            keys = {"tables": "table_name", "columns": "table_name, column_name", "types": "type_name", "indexes": "index_name"}[table]
+            for keyspace in ("kept", "other"):
+                said.append(client.query(f"SELECT {keys} FROM system_schema.{table} WHERE keyspace_name = '{keyspace}'")[1])
+        for keyspace in ("kept", "other"):
+            said.append(client.query(f"SELECT p FROM {keyspace}.emptied")[1])
+            client.query(f"DROP KEYSPACE {keyspace}")
+        answers.append(said)
+        client.close()
+    assert answers[0] == answers[1]

@@ -19,6 +19,7 @@ pub struct Access {
     hashers: Hashers,
     /// When the passwords of roles were last changed; only recent changes.
     password_updates: Mutex<BTreeMap<String, Instant>>,
+    changes: futures_util::lock::Mutex<()>,
 }
 
 /// Of a node that allows everything.
@@ -32,7 +33,7 @@ impl Access {
     pub fn new(settings: Settings) -> Access {
         let hashers = Hashers::new(settings.auth_threads, settings.hash_rounds);
         let (epoch, password_updates) = (AtomicU64::new(0), Mutex::default());
-        Access { settings, epoch, hashers, password_updates }
+        Access { settings, epoch, hashers, password_updates, changes: Default::default() }
     }
 
     pub fn settings(&self) -> &Settings {
@@ -41,6 +42,11 @@ impl Access {
 
     pub fn hashers(&self) -> &Hashers {
         &self.hashers
+    }
+
+    /// Held while a statement checks and changes roles or permissions: of two that make one role, the second one finds it.
+    pub async fn change(&self) -> impl Drop + '_ {
+        self.changes.lock().await
     }
 
     pub fn epoch(&self) -> u64 {

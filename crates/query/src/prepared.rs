@@ -62,6 +62,18 @@ impl PreparedStatement {
         }
     }
 
+    /// Whether it changes the schema: then names without a keyspace mean that of its preparation, and not that of its execution. DESCRIBE
+    /// and statements about permissions look names up when they are executed.
+    pub fn changes_schema(&self) -> bool {
+        use StatementKind::{Auth, Describe, Truncate, Use};
+        match &self.plan {
+            Plan::Other(statement) => {
+                !matches!(statement.kind, Use { .. } | Describe(_) | Auth(_) | Truncate { .. })
+            }
+            _ => false,
+        }
+    }
+
     /// Whether it writes rows, and so has a timestamp.
     pub fn writes(&self) -> bool {
         matches!(self.plan, Plan::Modification(_) | Plan::Batch(_))

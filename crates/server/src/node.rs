@@ -327,7 +327,9 @@ async fn take_directory(
 fn functions_folder(settings: &Settings) -> PathBuf {
     let saved = &settings.engine.saved_caches_directory;
     let beside = saved.parent().filter(|_| saved.starts_with(&settings.data_dir));
-    beside.unwrap_or(saved).join("java-functions")
+    let folder = beside.unwrap_or(saved).join("java-functions");
+    // The processes of functions run in another directory.
+    std::path::absolute(&folder).unwrap_or(folder)
 }
 
 fn tell_confinement(functions: &FunctionSettings, log: &Log) {

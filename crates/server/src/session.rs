@@ -79,6 +79,18 @@ fn asking(
     Ok(client_in(connection, keyspace))
 }
 
+/// The client of a statement that has no other keyspace than this.
+fn client_of(connection: &Connection, keyspace: Option<&str>) -> Rc<ClientState> {
+    let client = connection.state();
+    match client.keyspace.as_deref() == keyspace {
+        true => client,
+        false => Rc::new(ClientState {
+            principal: client.principal.clone(),
+            keyspace: keyspace.map(str::to_owned),
+        }),
+    }
+}
+
 fn client_in(connection: &Connection, keyspace: Option<&str>) -> Rc<ClientState> {
     let client = connection.state();
     match keyspace {
@@ -118,8 +130,10 @@ async fn prepare(
     let principal = client.principal.clone();
     let everywhere = ClientState { keyspace: None, principal };
     let tried = guard.fresh();
-    match prepare_in(shard, text, &everywhere, &tried).await {
-        Err(_) if client.keyspace.is_some() => prepare_in(shard, text, client, guard).await,
+    match prepare_in(shard, text, (&everywhere, client.keyspace.is_some()), &tried).await {
+        Err(_) if client.keyspace.is_some() => {
+            prepare_in(shard, text, (client, false), guard).await
+        }
         outcome => {
             guard.say(tried.take_said());
             outcome
@@ -127,10 +141,11 @@ async fn prepare(
     }
 }
 
+/// `has_other`: the session has a keyspace, which a change of the schema that names none means.
 async fn prepare_in(
     shard: &Rc<ShardServer>,
     text: &str,
-    client: &ClientState,
+    (client, has_other): (&ClientState, bool),
     guard: &Guard,
 ) -> Result<Found> {
     let store = &shard.shared.prepared;
@@ -138,11 +153,18 @@ async fn prepare_in(
     let keyspace = client.keyspace.as_deref();
     let id = statement_id(text, keyspace);
     let known = store.get(&id);
-    if let Some(entry) = known.filter(|of| of.statement.is_current(coordinator.shard().tables())) {
+    let means_other = |statement: &PreparedStatement| has_other && statement.changes_schema();
+    let is_usable = |of: &Arc<Entry>| {
+        of.statement.is_current(coordinator.shard().tables()) && !means_other(&of.statement)
+    };
+    if let Some(entry) = known.filter(is_usable) {
         query::validate(coordinator, &entry.statement, keyspace, &client.principal).await?;
         return Ok(Found { id, entry, is_new: false });
     }
     let mut statement = prepared(shard, text, client, guard).await?;
+    if means_other(&statement) {
+        return Err(QueryError::Invalid("the statement means the session's keyspace".to_owned()));
+    }
     query::validate(coordinator, &statement, keyspace, &client.principal).await?;
     query::check_prepared(coordinator, &mut statement, keyspace, guard)?;
     let entry = Entry::new(Arc::new(statement));
@@ -407,7 +429,10 @@ async fn run(
             let chosen = asked.watch(shard, statement);
             let values = values(parameters, &statement.variables);
             keep_values(permit, &statement.variables, &values)?;
-            let client = client_in(connection, statement.keyspace.as_deref());
+            let client = match statement.changes_schema() {
+                true => client_of(connection, statement.keyspace.as_deref()),
+                false => client_in(connection, statement.keyspace.as_deref()),
+            };
             asked.guard = query::guard_of(&shard.coordinator, &client.principal).await;
             let options = options(parameters, &values, (&client, &asked.guard), (version, chosen));
             query::execute(&shard.coordinator, statement, &options, &client.principal).await

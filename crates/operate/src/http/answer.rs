@@ -1,7 +1,7 @@
 //! What each path is answered with.
 
 use std::io::Write;
-use std::net::IpAddr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -26,7 +26,10 @@ pub(super) fn to(request: &Request<Incoming>, watched: &Watched, is_local: bool)
         return answer;
     }
     // A page of another host may be shown by a browser on this machine, under a name that leads here.
-    if is_local && !names_loopback(header(request, HOST)) {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let has_one = hosts.next().is_none() && request.uri().authority().is_none();
+    if is_local && !(has_one && names_loopback(host)) {
         return text(
             StatusCode::MISDIRECTED_REQUEST,
             "the host of a request is localhost or its address, unless metrics_address is another\n",
@@ -54,7 +57,9 @@ fn metrics(request: &Request<Incoming>, watched: &Watched) -> Answer {
         .header(CONTENT_TYPE, format.content_type())
         .header(CACHE_CONTROL, "no-store")
         .header(VARY, "accept, accept-encoding");
-    let compressed = header(request, ACCEPT_ENCODING).contains("gzip").then(|| gzip(&shown));
+    let takes_gzip =
+        header(request, ACCEPT_ENCODING).split(',').any(|coding| coding.trim() == "gzip");
+    let compressed = takes_gzip.then(|| gzip(&shown));
     let answer = match compressed {
         Some(Ok(bytes)) => answer.header(CONTENT_ENCODING, "gzip").body(Full::from(bytes)),
         _ => answer.body(Full::from(shown)),
@@ -82,12 +87,17 @@ fn header(request: &Request<Incoming>, name: HeaderName) -> &str {
 
 /// Whether a `Host` is an address of the loopback device, or its name; with or without a port.
 fn names_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    let is_port = |port: &str| {
+        port.is_empty() || port.strip_prefix(':').is_some_and(|of| of.parse::<u16>().is_ok())
     };
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    if let Some(rest) = host.strip_prefix('[') {
+        let Some((address, port)) = rest.split_once(']') else { return false };
+        return is_port(port) && address.parse::<Ipv6Addr>().is_ok_and(|of| of.is_loopback());
+    }
+    let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+    let is_name = name.eq_ignore_ascii_case("localhost")
+        || name.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback());
+    is_port(port) && is_name
 }
 
 #[cfg(test)]
@@ -102,8 +112,19 @@ mod tests {
         {
             assert!(names_loopback(host), "{host}");
         }
-        for host in ["", "example.com", "localhost.example.com:9103", "10.0.0.1", "[::2]:80", ":80"]
-        {
+        for host in [
+            "localhost:evil",
+            "[localhost]",
+            "[::1]evil",
+            "[::1",
+            "127.0.0.1:99999",
+            "",
+            "example.com",
+            "localhost.example.com:9103",
+            "10.0.0.1",
+            "[::2]:80",
+            ":80",
+        ] {
             assert!(!names_loopback(host), "{host}");
         }
     }

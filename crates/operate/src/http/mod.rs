@@ -2,6 +2,7 @@
 
 mod answer;
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -17,16 +18,16 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
 use crate::watched::Watched;
 
-/// More connections wait until one ends: a few servers of metrics and a browser need fewer.
-const CONNECTIONS_MAX: usize = 16;
+/// With one more, the oldest ends: clients that connect and say nothing do not keep others out.
+const CONNECTIONS_MAX: usize = 64;
 /// A connection ends after this time, also one whose client does not read its answer; clients connect again.
 const CONNECTION_MAX: Duration = Duration::from_secs(300);
-/// The time in which a client has to send a request, from the answer before on.
-const REQUEST_MAX: Duration = Duration::from_secs(75);
+/// The time in which a client has to send a request, from the answer before on. A server of metrics connects again.
+const REQUEST_MAX: Duration = Duration::from_secs(10);
 /// Bytes of a request's head.
 const HEAD_MAX: usize = 16 << 10;
 
@@ -69,19 +70,24 @@ async fn serve(listener: TcpListener, watched: Arc<Watched>, closed: oneshot::Re
     let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let accept = async {
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let mut connections: VecDeque<AbortHandle> = VecDeque::new();
         loop {
-            let Ok(place) = places.clone().acquire_owned().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
                 // Out of descriptors, mostly.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
+            connections.retain(|connection| !connection.is_finished());
+            if connections.len() >= CONNECTIONS_MAX
+                && let Some(oldest) = connections.pop_front()
+            {
+                oldest.abort();
+            }
             let watched = watched.clone();
-            tokio::spawn(async move {
+            let served = tokio::spawn(async move {
                 connection(stream, &watched, is_local).await;
-                drop(place);
             });
+            connections.push_back(served.abort_handle());
         }
     };
     select(pin!(accept), closed).await;

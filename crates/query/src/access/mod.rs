@@ -169,9 +169,17 @@ pub(crate) async fn execute(
     principal: &Principal,
 ) -> Result<Outcome> {
     let keyspace = options.keyspace;
+    // A password is hashed before a change begins.
+    let hashes =
+        matches!(statement, AuthStatement::CreateRole { .. } | AuthStatement::AlterRole { .. });
+    let _change = match hashes {
+        true => None,
+        false => Some(coordinator.access().shared.change().await),
+    };
     match statement {
-        AuthStatement::CreateRole { name, options, .. } => {
-            roles::create(coordinator, name, options, principal).await
+        AuthStatement::CreateRole { name, if_not_exists, options } => {
+            let role = (name.as_str(), *if_not_exists);
+            roles::create(coordinator, role, options, principal).await
         }
         AuthStatement::AlterRole { name, options, .. } => {
             roles::alter(coordinator, name, options).await

@@ -37,12 +37,21 @@ pub(super) async fn check_create(
 
 pub(super) async fn create(
     coordinator: &Coordinator,
-    name: &str,
+    (name, if_not_exists): (&str, bool),
     options: &RoleOptions,
     principal: &Principal,
 ) -> Result<Outcome> {
     if store::exists(coordinator, name).await? {
         return Ok(Outcome::Void);
+    }
+    let hash = hash(coordinator, options).await?;
+    let _change = coordinator.access().shared.change().await;
+    // Another statement may have made it meanwhile.
+    if store::exists(coordinator, name).await? {
+        return match if_not_exists {
+            true => Ok(Outcome::Void),
+            false => invalid(format!("{name} already exists")),
+        };
     }
     if !store::identities(coordinator, name).await?.is_empty() {
         return Err(Error::Server(format!(
@@ -50,7 +59,6 @@ pub(super) async fn create(
         )));
     }
     const INSERT: &str = "INSERT INTO system_auth.roles (role, is_superuser, can_login, salted_hash) VALUES (?, ?, ?, ?)";
-    let hash = hash(coordinator, options).await?;
     let flags = [options.superuser, options.login].map(|flag| [u8::from(flag == Some(true))]);
     let [superuser, login] = flags.each_ref().map(|flag| Value::Bytes(flag));
     let hash = hash.as_deref().map_or(Value::Unset, text);
@@ -104,6 +112,11 @@ pub(super) async fn alter(
     }
     const UPDATE: &str = "UPDATE system_auth.roles SET is_superuser = ?, can_login = ?, salted_hash = ? WHERE role = ?";
     let hash = hash(coordinator, options).await?;
+    let _change = coordinator.access().shared.change().await;
+    // Another statement may have dropped it meanwhile.
+    if !store::exists(coordinator, name).await? {
+        return invalid(format!("Role {name} doesn't exist"));
+    }
     let flags = [options.superuser, options.login].map(|flag| flag.map(|flag| [u8::from(flag)]));
     let flag = |flag: &Option<[u8; 1]>| flag.is_some();
     if flags.iter().any(flag) || hash.is_some() {

@@ -185,3 +185,24 @@ fn a_circle_of_roles_ends() {
         assert!(run(&node, "r", "LIST ROLES").await.is_ok());
     });
 }
+
+/// Proves that of two statements that make one role at the same time the second one finds it: its role gets no permissions on the other's.
+#[test]
+fn concurrent_statements_make_one_role() {
+    for seed in 0..20 {
+        SimRuntime::seeded(seed).block_on(async {
+            let node = guarded(Duration::ZERO).await;
+            all_run(&node, &["CREATE ROLE c", "ALTER ROLE c WITH LOGIN = true"]).await;
+            all_run(&node, &["GRANT CREATE ON ALL ROLES TO c"]).await;
+            let made = "CREATE ROLE a WITH SUPERUSER = true AND LOGIN = true AND PASSWORD = 'good'";
+            let mine = "CREATE ROLE IF NOT EXISTS a WITH LOGIN = true AND PASSWORD = 'evil'";
+            let (made, mine) =
+                futures_util::join!(run(&node, "cassandra", made), run(&node, "c", mine));
+            assert!(mine.is_ok());
+            let password = if made.is_ok() { "good" } else { "evil" };
+            assert!(log_in(&node, "a".to_owned(), password.to_owned()).await.is_ok());
+            let altered = run(&node, "c", "ALTER ROLE a WITH LOGIN = true").await;
+            assert_eq!(altered.is_ok(), made.is_err(), "seed {seed}");
+        });
+    }
+}

@@ -126,6 +126,7 @@ impl AuditLog {
             kind,
             batch: None,
             keyspace: client.keyspace.clone(),
+            is_of_session: true,
             scope: None,
             operation,
         };
@@ -144,6 +145,7 @@ impl<'a> Executed<'a> {
             kind,
             batch: None,
             keyspace: self.client.keyspace.clone(),
+            is_of_session: true,
             scope: None,
             operation,
         }
@@ -153,7 +155,8 @@ impl<'a> Executed<'a> {
         let session = self.client.keyspace.as_deref();
         let AuditContext { kind, keyspace, scope } = statement.audit(self.catalog, session);
         let entry = self.entry(kind, timestamp, statement.text_without_password());
-        Entry { keyspace: keyspace.or(entry.keyspace), scope, ..entry }
+        let is_of_session = keyspace.is_none();
+        Entry { keyspace: keyspace.or(entry.keyspace), is_of_session, scope, ..entry }
     }
 
     fn entries(&self) -> Vec<Entry<'a>> {

@@ -22,6 +22,8 @@ pub(super) struct Entry<'a> {
     pub(super) kind: AuditType,
     pub(super) batch: Option<[u8; 16]>,
     pub(super) keyspace: Option<String>,
+    /// The statement names no keyspace; this is the session's.
+    pub(super) is_of_session: bool,
     pub(super) scope: Option<String>,
     pub(super) operation: Cow<'a, str>,
 }
@@ -123,6 +125,7 @@ mod tests {
             kind: AuditType::Update,
             batch: Some([0x11; 16]),
             keyspace: Some("ks".to_owned()),
+            is_of_session: false,
             scope: None,
             operation: "INSERT\nINFO  forged \u{1b}".into(),
         }

@@ -25,7 +25,11 @@ impl Names {
 
     fn takes(&self, name: Option<&str>) -> bool {
         let is_in = |names: &HashSet<String>| name.is_some_and(|name| names.contains(name));
-        !is_in(&self.excluded) && (self.included.is_empty() || is_in(&self.included))
+        !is_in(&self.excluded) && self.includes(name)
+    }
+
+    fn includes(&self, name: Option<&str>) -> bool {
+        self.included.is_empty() || name.is_some_and(|name| self.included.contains(name))
     }
 
     /// As Cassandra shows them: an excluded name is not included.
@@ -67,7 +71,13 @@ impl Filter {
     }
 
     pub(super) fn takes(&self, entry: &Entry<'_>) -> bool {
-        self.keyspaces.takes(entry.keyspace.as_deref())
+        let keyspace = entry.keyspace.as_deref();
+        // A session's keyspace excludes nothing, unlike in Cassandra: `USE system` would hide every statement about roles.
+        let takes_keyspace = match entry.is_of_session {
+            true => self.keyspaces.includes(keyspace),
+            false => self.keyspaces.takes(keyspace),
+        };
+        takes_keyspace
             && self.categories.takes(Some(entry.kind.names().1.name()))
             && self.users.takes(entry.user)
     }
@@ -89,5 +99,7 @@ mod tests {
         assert_eq!(names.lists("a,b,,a", "b,c"), ("a".to_owned(), "b,c".to_owned()));
         let all = Names::of("", "system");
         assert!(all.takes(None) && all.takes(Some("ks")) && !all.takes(Some("system")));
+        // Where it is the session's, an excluded keyspace hides nothing.
+        assert!(all.includes(Some("system")) && !names.includes(Some("c")));
     }
 }

@@ -126,21 +126,33 @@ fn boolean(cursor: &mut Cursor<'_>) -> Result<bool> {
     }
 }
 
+/// `RoleOptions.setOption`
+fn set<T>(cursor: &Cursor<'_>, option: &mut Option<T>, name: &str, value: T) -> Result<()> {
+    match option.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(cursor.refused(format!("Multiple definition for property '{name}'"))),
+    }
+}
+
 fn role_option(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<()> {
     if cursor.eat_word("password") {
         cursor.expect_symbol("=")?;
-        options.password = Some(string(cursor)?);
+        let password = string(cursor)?;
+        set(cursor, &mut options.password, "PASSWORD", password)?;
     } else if cursor.eat_word("hashed") {
         cursor.expect_word("password")?;
         cursor.expect_symbol("=")?;
-        options.hashed_password = Some(string(cursor)?);
+        let hash = string(cursor)?;
+        set(cursor, &mut options.hashed_password, "HASHED PASSWORD", hash)?;
     } else if cursor.eat_word("options") {
         cursor.expect_symbol("=")?;
         options.custom = option_map(cursor)?;
     } else if cursor.eat_word("superuser") {
-        options.superuser = Some(boolean(cursor)?);
+        let superuser = boolean(cursor)?;
+        set(cursor, &mut options.superuser, "SUPERUSER", superuser)?;
     } else if cursor.eat_word("login") {
-        options.login = Some(boolean(cursor)?);
+        let login = boolean(cursor)?;
+        set(cursor, &mut options.login, "LOGIN", login)?;
     } else if cursor.eat_word("access") {
         access(cursor, options)?;
     } else {

@@ -2,7 +2,8 @@
 //!
 //! 1. SELECT and modifications require the same at each execution: it is computed when they are prepared (`of_select`, `of_modification`).
 //! 2. Everything else is executed as it was written, against the catalog and the keyspace of its execution. What it requires is computed
-//!    from these (`of_statement`): prepared without a keyspace, it may mean another table in each session.
+//!    from these (`of_statement`). Names without a keyspace mean that of the preparation in changes of the schema, and that of the
+//!    session in DESCRIBE and in statements about permissions.
 //! 3. An unknown name requires nothing: the execution of such a statement fails or changes nothing.
 //!
 //! What depends on the roles themselves (whose superuser status, who was granted what) is left to the authorizer.

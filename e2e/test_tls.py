@@ -14,6 +14,9 @@ import warnings
 from pathlib import Path
 
 import pytest
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster, NoHostAvailable
+from cassandra.policies import RoundRobinPolicy
 
 from oracle.opened import start, stop
 from patience import PATIENCE_SECONDS, until
@@ -279,6 +282,56 @@ def test_an_optional_port_takes_both(request, tmp_path, material):
         session = server.connect()
         rows = list(session.execute("SELECT ssl_enabled, ssl_protocol FROM system_views.clients"))
         assert (False, None) in [tuple(row) for row in rows]
+
+
+def _logged_in(port, ssl_context, user="unknown", password="none"):
+    """The role that a client gets, or why it gets none."""
+    cluster = Cluster(
+        [HOST], port=port, protocol_version=4, ssl_context=ssl_context, auth_provider=PlainTextAuthProvider(user, password), connect_timeout=PATIENCE_SECONDS,
+        load_balancing_policy=RoundRobinPolicy(),
+    )  # fmt: skip
+    try:
+        session = cluster.connect()
+        return {row.username for row in session.execute("SELECT username FROM system_views.clients")} - {None}
+    except NoHostAvailable as refused:
+        return str(refused)
+    finally:
+        cluster.shutdown()
+
+
+@pytest.mark.parametrize("validator", ["SpiffeCertificateValidator", "CommonNameCertificateValidator"])
+def test_a_certificate_is_a_login(request, tmp_path, material, validator):
+    """Proves that a certificate's identity stands for its role, that others are refused with Cassandra's texts, and that the fallback is a password."""
+    authenticator = f"{{class_name: MutualTlsWithPasswordFallbackAuthenticator, parameters: {{validator_class_name: {validator}}}}}"
+    settings = (
+        of_stores(material, require_client_auth="optional"), f"authenticator: {authenticator}", "authorizer: CassandraAuthorizer",
+        "superuser_setup_delay: 0ms", "auth_bcrypt_gensalt_log2_rounds: 4",
+    )  # fmt: skip
+    uri, name = "spiffe://example.com/service", "service"
+    known = material.authority.pem_of(name, names=f"subjectAltName=DNS:localhost,URI:{uri}")
+    unknown = material.authority.pem_of("stranger", names="subjectAltName=URI:spiffe://example.com/stranger")
+    identity, other = {"S": (uri, "spiffe://example.com/stranger"), "C": (name, "stranger")}[validator[0]]
+    with serving(request, tmp_path, *settings) as server:
+        root = Cluster(
+            [HOST], port=server.port, protocol_version=4, ssl_context=context(material.ca), load_balancing_policy=RoundRobinPolicy(),
+            auth_provider=PlainTextAuthProvider("cassandra", "cassandra"), connect_timeout=PATIENCE_SECONDS,
+        )  # fmt: skip
+        until(lambda: "Created default superuser" in server.said(), "no superuser is made")
+        session = root.connect()
+        session.execute("CREATE ROLE service WITH LOGIN = true")
+        session.execute("GRANT SELECT ON KEYSPACE system_views TO service")
+        session.execute(f"ADD IDENTITY '{identity}' TO ROLE 'service'")
+        assert "service" in _logged_in(server.port, context(material.ca, known))
+        refused = _logged_in(server.port, context(material.ca, unknown))
+        assert "Certificate identity" in refused and other in refused and "not authorized" in refused
+        if validator[0] == "S":
+            assert "Unable to extract Spiffe from the certificate" in _logged_in(server.port, context(material.ca, material.clients["trusted"]))
+        assert "and/or password are incorrect" in _logged_in(server.port, context(material.ca))
+        session.execute("ALTER ROLE service WITH LOGIN = false")
+        assert "service is not permitted to log in" in _logged_in(server.port, context(material.ca, known))
+        session.execute(f"DROP IDENTITY '{identity}'")
+        assert "not authorized" in _logged_in(server.port, context(material.ca, known))
+        root.shutdown()
 
 
 def _in_pieces(client, material):

@@ -4,6 +4,7 @@ statement, what a body may not do. And what bodies must not do to the node: loop
 """
 
 import os
+import re
 import signal
 import threading
 
@@ -236,7 +237,8 @@ def test_aggregates_over_many_rows(with_functions):
     served = []
     other = threading.Thread(target=lambda: served.append(Client(with_functions.port).query("SELECT v FROM x.t WHERE k = 7 AND c = 3")))
     other.start()
-    assert "timed out" in refused(client, "SELECT slowly(v) FROM x.t WHERE k = 20")
+    # On a host that gives the process no core for a second, one call of many takes too long first.
+    assert re.search("timed out|ran longer than 1500ms", refused(client, "SELECT slowly(v) FROM x.t WHERE k = 20"))
     other.join(timeout=PATIENCE_SECONDS)
     assert served and client.query("SELECT folded(v) FROM x.t WHERE k = 20")[1] == [(expected[20],)]
     client.close()

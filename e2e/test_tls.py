@@ -284,12 +284,16 @@ def test_an_optional_port_takes_both(request, tmp_path, material):
         assert (False, None) in [tuple(row) for row in rows]
 
 
-def _logged_in(port, ssl_context, user="unknown", password="none"):
-    """The role that a client gets, or why it gets none."""
-    cluster = Cluster(
+def _cluster(port, ssl_context, user, password):
+    return Cluster(
         [HOST], port=port, protocol_version=4, ssl_context=ssl_context, auth_provider=PlainTextAuthProvider(user, password), connect_timeout=PATIENCE_SECONDS,
         load_balancing_policy=RoundRobinPolicy(),
     )  # fmt: skip
+
+
+def _logged_in(port, ssl_context):
+    """The role that a client gets, or why it gets none."""
+    cluster = _cluster(port, ssl_context, "unknown", "none")
     try:
         session = cluster.connect()
         return {row.username for row in session.execute("SELECT username FROM system_views.clients")} - {None}
@@ -312,10 +316,7 @@ def test_a_certificate_is_a_login(request, tmp_path, material, validator):
     unknown = material.authority.pem_of("stranger", names="subjectAltName=URI:spiffe://example.com/stranger")
     identity, other = {"S": (uri, "spiffe://example.com/stranger"), "C": (name, "stranger")}[validator[0]]
     with serving(request, tmp_path, *settings) as server:
-        root = Cluster(
-            [HOST], port=server.port, protocol_version=4, ssl_context=context(material.ca), load_balancing_policy=RoundRobinPolicy(),
-            auth_provider=PlainTextAuthProvider("cassandra", "cassandra"), connect_timeout=PATIENCE_SECONDS,
-        )  # fmt: skip
+        root = _cluster(server.port, context(material.ca), "cassandra", "cassandra")
         until(lambda: "Created default superuser" in server.said(), "no superuser is made")
         session = root.connect()
         session.execute("CREATE ROLE service WITH LOGIN = true")

@@ -50,6 +50,6 @@ pub fn session(bytes: &[u8]) {
             break;
         }
     }
-    // No client that has not proved its certificate's key is heard.
+    // The session passes on nothing from a client that has not proved its certificate's key.
     assert!(plain.is_empty() && session.facts().is_none());
 }

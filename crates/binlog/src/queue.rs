@@ -37,7 +37,7 @@ impl Queue {
         weight(record) <= self.most
     }
 
-    /// Gives the record back if there is no room for it now; one that comes after the end is dropped.
+    /// Returns the record while the queue is full, and drops it once the queue has ended.
     pub(crate) fn push(&self, record: Vec<u8>) -> Result<(), Vec<u8>> {
         let mut waiting = self.waiting.lock();
         if waiting.is_ending {

@@ -63,7 +63,7 @@ impl<R: Read> Reader<R> {
             return Err(damaged("a record that is longer than any"));
         }
         let mut body = Vec::new();
-        // Grows with what is there, whatever the length says.
+        // A damaged length reserves no memory: the body grows with the bytes that are read.
         let read = (&mut self.from).take(u64::from(length)).read_to_end(&mut body)?;
         if read < length as usize {
             self.left += (FRAME + read) as u64;

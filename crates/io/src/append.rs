@@ -148,7 +148,7 @@ mod tests {
         fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// Proves that an append for which there is no room is an error, and no panic.
+    /// Proves that an append to a full disk fails with an error and does not panic.
     #[test]
     fn a_full_device_is_an_error() {
         let mut file = AppendFile::open(Path::new("/dev/full")).unwrap();

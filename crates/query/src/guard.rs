@@ -50,7 +50,7 @@ pub(crate) fn heard<T>(guard: Option<&Guard>, (done, said): Guarded<T>) -> Resul
     Ok(done?)
 }
 
-/// What is asked of a statement itself, each time that it is prepared or executed (`CQLStatement.validate`).
+/// The checks of a statement at each preparation and execution (`CQLStatement.validate`).
 pub(crate) fn validate(
     coordinator: &Coordinator,
     statement: &PreparedStatement,
@@ -147,7 +147,7 @@ pub(crate) fn check_write_levels(table: Option<&Table>, options: &QueryOptions<'
     Ok(())
 }
 
-/// What is asked of a SELECT before it is bound.
+/// The checks of a SELECT before it is bound.
 pub(crate) fn check_select(
     coordinator: &Coordinator,
     plan: &SelectPlan,

@@ -39,8 +39,7 @@ pub async fn prepare_guarded(
     Ok(statement)
 }
 
-/// What is asked of a statement itself, each time that it is prepared (`CQLStatement.validate`). Options that are ignored are taken out
-/// of it.
+/// The checks of a statement at each preparation (`CQLStatement.validate`). Removes the options that guardrails ignore.
 pub fn check_prepared(
     coordinator: &Coordinator,
     statement: &mut PreparedStatement,

@@ -67,7 +67,6 @@ impl Exchange for Shown {
         _: &'a [u8],
     ) -> LocalBoxFuture<'a, Result<ControlFlow<Principal, Vec<u8>>, Error>> {
         Box::pin(async move {
-            let refused = |text: &str| Error::new(ErrorKind::BadCredentials, text.to_owned());
             let Some(leaf) = &self.leaf else {
                 return Err(refused("Invalid or not supported certificate"));
             };
@@ -115,11 +114,14 @@ impl Exchange for Plain {
         token: &'a [u8],
     ) -> LocalBoxFuture<'a, Result<ControlFlow<Principal, Vec<u8>>, Error>> {
         Box::pin(async move {
-            let refused = |text: &str| Error::new(ErrorKind::BadCredentials, text.to_owned());
             let (name, password) = plain(token).map_err(refused)?;
             self.0.password(name, password).await.map(ControlFlow::Break)
         })
     }
+}
+
+fn refused(text: &str) -> Error {
+    Error::new(ErrorKind::BadCredentials, text.to_owned())
 }
 
 /// The name and the password of a token (`PlainTextSaslAuthenticator.decodeCredentials`).

@@ -1,4 +1,4 @@
-//! Why there is no TLS. Each text names the setting and the file, and ends with the cure.
+//! Why the settings of TLS cannot be used. Each text names the setting and the file, and ends with the cure.
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

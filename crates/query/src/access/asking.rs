@@ -33,10 +33,19 @@ async fn ask(
     requires: &[Requirement],
     principal: &Principal,
 ) -> Result<()> {
+    decide(coordinator, principal, |judge| judge.all(requires)).await
+}
+
+/// A decision of the judge, after all that it lacks has been read.
+async fn decide<T>(
+    coordinator: &Coordinator,
+    principal: &Principal,
+    decision: impl Fn(&Judge<'_>) -> std::result::Result<T, Stop>,
+) -> Result<T> {
     let mut learnt = Learnt::default();
     loop {
-        match Judge::new(coordinator, principal, &learnt).all(requires) {
-            Ok(()) => return Ok(()),
+        match decision(&Judge::new(coordinator, principal, &learnt)) {
+            Ok(decided) => return Ok(decided),
             Err(Stop::Refused(error)) => return Err(error),
             Err(Stop::Unknown(question)) => learnt.learn(coordinator, question).await?,
         }
@@ -45,14 +54,7 @@ async fn ask(
 
 /// Whether the principal is a superuser.
 pub(super) async fn is_superuser(coordinator: &Coordinator, who: &Principal) -> Result<bool> {
-    let mut learnt = Learnt::default();
-    loop {
-        match Judge::new(coordinator, who, &learnt).is_superuser() {
-            Ok(answer) => return Ok(answer),
-            Err(Stop::Refused(error)) => return Err(error),
-            Err(Stop::Unknown(question)) => learnt.learn(coordinator, question).await?,
-        }
-    }
+    decide(coordinator, who, |judge| judge.is_superuser()).await
 }
 
 /// The guard of a new request. Superusers are exempt from guardrails; a role that cannot be looked up is not.
@@ -80,14 +82,7 @@ pub(super) async fn has(
     permission: Permission,
     resource: &Resource,
 ) -> Result<bool> {
-    let mut learnt = Learnt::default();
-    loop {
-        match Judge::new(coordinator, principal, &learnt).has(permission, resource) {
-            Ok(answer) => return Ok(answer),
-            Err(Stop::Refused(error)) => return Err(error),
-            Err(Stop::Unknown(question)) => learnt.learn(coordinator, question).await?,
-        }
-    }
+    decide(coordinator, principal, |judge| judge.has(permission, resource)).await
 }
 
 /// `ClientState.ensureNotAnonymous`

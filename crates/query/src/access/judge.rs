@@ -11,7 +11,7 @@ use crate::Error;
 use crate::access_state::AccessState;
 use crate::coordinator::Coordinator;
 
-/// Why there is no yes.
+/// Why the judge does not grant what it is asked for.
 pub(super) enum Stop {
     Refused(Error),
     Unknown(Question),

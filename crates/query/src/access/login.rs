@@ -80,7 +80,7 @@ pub enum DefaultSuperuser {
     IsSafe,
 }
 
-/// Makes the default superuser if there is no role (`CassandraRoleManager.setupDefaultRole`).
+/// Makes the default superuser if no role exists (`CassandraRoleManager.setupDefaultRole`).
 pub async fn default_superuser(coordinator: &Coordinator) -> Result<DefaultSuperuser> {
     const INSERT: &str = "INSERT INTO system_auth.roles (role, is_superuser, can_login, salted_hash) VALUES (?, true, true, ?) USING TIMESTAMP 0";
     let name = DEFAULT_SUPERUSER;

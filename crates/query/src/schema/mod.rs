@@ -60,7 +60,7 @@ pub(crate) async fn execute_schema(
     }
 }
 
-/// What is asked of a statement that is prepared. Options that are ignored are taken out of it.
+/// The checks of a statement at its preparation. Removes the options that guardrails ignore.
 pub(crate) fn validate(
     coordinator: &Coordinator,
     kind: &mut StatementKind,

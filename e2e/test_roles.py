@@ -9,6 +9,7 @@ executes each kind of statement as the role, and revokes. Answers, codes and tex
 import random
 import re
 import subprocess
+from functools import partial
 
 import pytest
 from cassandra.auth import PlainTextAuthProvider
@@ -27,6 +28,7 @@ SETTINGS = (
     "roles_validity: 0ms",
     "permissions_validity: 0ms",
     "credentials_validity: 0ms",
+    "cidr_authorizer: {class_name: CassandraCIDRAuthorizer, parameters: {cidr_authorizer_mode: ENFORCE, cidr_checks_for_superusers: true}}",
 )
 OURS = "superuser_setup_delay: 0ms\nrole_password_update_min_interval: 0ms\nauth_bcrypt_gensalt_log2_rounds: 4\n"
 JVM = (
@@ -58,6 +60,9 @@ SCHEMA = (
     "CREATE ROLE r1",
     "CREATE ROLE r2",
     "CREATE ROLE heir WITH SUPERUSER = true",
+    "INSERT INTO system_auth.cidr_groups (cidr_group, cidrs) VALUES ('near', {('127.0.0.0', 8)})",
+    "INSERT INTO system_auth.cidr_groups (cidr_group, cidrs) VALUES ('far', {('10.0.0.0', 8), ('::', 0)})",
+    "INSERT INTO system_auth.cidr_groups (cidr_group, cidrs) VALUES ('world', {('0.0.0.0', 0)})",
     "ADD IDENTITY 'su' TO ROLE 'cassandra'",
     "ADD IDENTITY 'r1' TO ROLE 'r1'",
 )
@@ -89,6 +94,8 @@ STATEMENTS = (
     "CREATE ROLE IF NOT EXISTS r1 WITH SUPERUSER = true", "ALTER ROLE r1 WITH LOGIN = false", "ALTER ROLE worker WITH LOGIN = true",
     "ALTER ROLE worker WITH PASSWORD = 'word'", "ALTER ROLE r1 WITH PASSWORD = 'word'", "ALTER ROLE worker WITH SUPERUSER = true",
     "ALTER ROLE parent WITH SUPERUSER = true", "ALTER ROLE r1 WITH SUPERUSER = false", "ALTER ROLE worker WITH ACCESS TO ALL DATACENTERS",
+    "ALTER ROLE r1 WITH ACCESS FROM CIDRS {'far'}", "ALTER ROLE worker WITH ACCESS FROM ALL CIDRS", "ALTER ROLE r1 WITH ACCESS FROM CIDRS {'nowhere'}",
+    "CREATE ROLE IF NOT EXISTS r1 WITH ACCESS FROM CIDRS {'near'}", "SELECT role, cidr_groups FROM system_auth.cidr_permissions WHERE role = 'r1'",
     "ALTER ROLE IF EXISTS missing WITH LOGIN = true", "ALTER ROLE r1", "DROP ROLE IF EXISTS missing", "DROP ROLE missing", "DROP ROLE cassandra",
     "DROP ROLE heir", "DROP ROLE worker", "GRANT r1 TO r2", "REVOKE r1 FROM r2", "GRANT r1 TO missing", "GRANT heir TO r2", "REVOKE heir FROM r2",
     "LIST ROLES", "LIST ROLES OF r1", "LIST ROLES OF worker", "LIST ROLES OF worker NORECURSIVE", "LIST ROLES OF grand", "LIST ROLES OF missing",
@@ -114,8 +121,10 @@ STATEMENTS = (
 class Pair:
     """Cassandra and Halcyon, which are asked the same."""
 
-    def __init__(self, theirs, ours):
+    def __init__(self, theirs, ours, nodetool):
         self.ports = (theirs, ours)
+        # Of Cassandra.
+        self.nodetool = nodetool
         self._open = []
         self.roots = self.clients(ROOT)
 
@@ -175,7 +184,7 @@ def pair(request, cassandra_options, tmp_path_factory):
     facts = opened.start(cassandra_options, folder, "oa", *SETTINGS, jvm=JVM)
     try:
         logged_in(facts["native_port"], ROOT).close()
-        both = Pair(facts["native_port"], ours.port)
+        both = Pair(facts["native_port"], ours.port, partial(opened.nodetool, cassandra_options, facts))
         for statement in SCHEMA:
             said = [told(client, statement) for client in both.roots]
             assert said[0] == said[1] and said[0].startswith("ok"), (statement, said)
@@ -233,6 +242,27 @@ def refusal(ask, *arguments):
     except Refused as refused:
         return str(refused)
     return "ok"
+
+
+def test_a_role_comes_from_its_addresses(pair):
+    """Proves where CassandraCIDRAuthorizer lets a role come from, by the narrowest range around its address, superusers too, and what DROP leaves."""
+    pair.nodetool("reloadcidrgroupscache")
+    said = []
+    for client, port in zip(pair.roots, pair.ports):
+        mine = []
+        for groups in ("", " AND ACCESS FROM CIDRS {'near'}", " AND ACCESS FROM CIDRS {'far', 'near'}", " AND ACCESS FROM CIDRS {'far'}",
+                       " AND ACCESS FROM CIDRS {'world'}", " AND ACCESS FROM ALL CIDRS", " AND SUPERUSER = true AND ACCESS FROM CIDRS {'far'}"):
+            mine.append(told(client, f"CREATE ROLE comes WITH PASSWORD = 'word' AND LOGIN = true{groups}"))
+            comes = Client(port, ("comes", "word"))
+            mine.append(refusal(comes.query, "SELECT key FROM system.local"))
+            mine.append(told(client, "SELECT * FROM system_auth.cidr_permissions"))
+            mine.append(told(client, "ALTER ROLE comes WITH ACCESS FROM CIDRS {'near'}"))
+            mine.append(refusal(comes.query, "SELECT key FROM system.local"))
+            mine.append(told(client, "DROP ROLE comes"))
+            mine.append(told(client, "SELECT * FROM system_auth.cidr_permissions WHERE role = 'comes'"))
+        said.append(mine)
+    assert said[0] == said[1]
+    assert sum(answer.startswith("2100 You do not have access from this IP 127.0.0.1") for answer in said[1]) == 3
 
 
 def test_logins_are_refused_as_cassandra_refuses_them(pair):

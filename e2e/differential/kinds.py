@@ -304,4 +304,4 @@ def composed(rng, structs, is_frozen, is_ordered=False, depth=0):
         ordered = [(name, fields) for name, fields in structs if all(kind.name not in _WITHOUT_ORDER for _, kind in fields)]
         if ordered:
             return Struct(*rng.choice(ordered), is_frozen)
-    return Vector(Scalar(rng.choice(("float", "float", "int", "text"))), rng.choice((1, 2, 3)))
+    return Vector(Scalar(rng.choice(("float", "float", "int", "text"))), rng.choice((1, 2, 3, 3, 11)))

@@ -20,6 +20,8 @@ class Writer:
         self._last = 1000
         # Of a counter, columns or rows: below both, 5.0.9 counts again only when the first tombstone has been flushed.
         self._deletes_columns = rng.random() < 0.5
+        # In a batch; `None` outside: either may come.
+        self._deletes = None
 
     def any(self, is_spoiled=False):
         chance = self.rng.random()
@@ -171,7 +173,7 @@ class Writer:
         rng, table = self.rng, self.table
         column = rng.choice(table.values)
         is_static = column.role == STATIC
-        if rng.random() < 0.3:
+        if rng.random() < 0.3 if self._deletes is None else self._deletes:
             return self._delete(draft, rng.random() < 0.03)
         if rng.random() < 0.04:
             return self._insert_json(draft, False) if rng.random() < 0.2 else self._insert_counter(draft)
@@ -199,7 +201,10 @@ class Writer:
         if is_conditional:
             # Of one partition, else they are refused.
             self.table.keys = keys | {column.name: [rng.choice(keys[column.name])] for column in self.table.of(PARTITION)}
+        # Where a batch deletes and counts, 5.0.9 answers now this and now that.
+        self._deletes = rng.random() < 0.3
         ones = [self._one(draft, is_conditional and rng.random() < 0.7)[0] for _ in range(rng.choice((1, 2, 2, 3)))]
+        self._deletes = None
         self.table.keys, self.is_stamped = keys, was_stamped
         form = "conditional" if is_conditional else (kind.strip().lower() or "logged")
         return f"BEGIN {kind}BATCH{using} {'; '.join(ones)}; APPLY BATCH", "BATCH", form

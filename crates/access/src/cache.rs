@@ -7,6 +7,7 @@ use std::time::Duration;
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::access::Resource;
 
+use crate::cidr::CidrGroups;
 use crate::permissions::Permissions;
 use crate::roles::RoleFacts;
 use crate::settings::{CacheSettings, Settings};
@@ -20,6 +21,7 @@ pub struct Cache {
     /// Over all roles.
     permissions: usize,
     credentials: HashMap<String, (Option<String>, Instant)>,
+    cidr_groups: Option<(Rc<CidrGroups>, Instant)>,
 }
 
 #[derive(Debug)]
@@ -68,6 +70,13 @@ impl Cache {
         self.forget_earlier(access);
         let (hash, at) = self.credentials.get(role)?;
         is_valid(*at, access.settings().credentials.validity).then(|| hash.clone())
+    }
+
+    pub fn cidr_groups(&mut self, access: &Access) -> Option<Rc<CidrGroups>> {
+        self.forget_earlier(access);
+        let (groups, at) = self.cidr_groups.as_ref()?;
+        let refresh = access.settings().cidrs?.refresh;
+        is_valid(*at, refresh).then(|| groups.clone())
     }
 
     /// Keeps what was read since `epoch`.
@@ -133,6 +142,13 @@ impl Cache {
             self.credentials.clear();
         }
         self.credentials.insert(role.to_owned(), (hash, now()));
+    }
+
+    pub fn put_cidr_groups(&mut self, access: &Access, epoch: u64, groups: Rc<CidrGroups>) {
+        self.forget_earlier(access);
+        if self.epoch == epoch {
+            self.cidr_groups = Some((groups, now()));
+        }
     }
 
     fn may_keep(&mut self, access: &Access, epoch: u64, settings: &CacheSettings) -> bool {

@@ -15,7 +15,9 @@
 #![deny(clippy::expect_used)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod attempts;
 mod cache;
+mod cidr;
 mod passwords;
 mod permissions;
 mod resources;
@@ -23,10 +25,12 @@ mod roles;
 mod settings;
 mod shared;
 
+pub use attempts::{Attempt, Attempts};
 pub use cache::Cache;
+pub use cidr::{Cidr, CidrGroups};
 pub use passwords::{Full, Hashers, hash_is_readable};
 pub use permissions::Permissions;
 pub use resources::{SystemRule, chain, is_grantable_in, of_system};
 pub use roles::{Closure, Role, RoleFacts};
-pub use settings::{CacheSettings, Identity, Login, Settings};
+pub use settings::{CacheSettings, CidrMode, CidrSettings, Identity, Login, Settings};
 pub use shared::{Access, DEFAULT_SUPERUSER};

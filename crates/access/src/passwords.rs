@@ -58,6 +58,11 @@ impl Hashers {
         Hashers { threads: threads.max(1), rounds, pool, pending }
     }
 
+    /// Logins and password changes that wait or run at once.
+    pub(crate) fn places(&self) -> usize {
+        self.threads * WAITING_MAX
+    }
+
     /// The hash to store.
     pub async fn hash(&self, password: String) -> Result<String, Full> {
         let (rounds, salt) = (self.rounds, salt());
@@ -76,13 +81,18 @@ impl Hashers {
         .await
     }
 
+    /// Takes as long as a comparison: the time of a refusal does not tell whether there is such a role.
+    pub async fn pretend(&self, password: String) -> Result<(), Full> {
+        self.hash(password).await.map(drop)
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Full> {
         let before = self.pending.fetch_add(1, Relaxed);
         let _pending = Pending(&self.pending);
-        if before >= self.threads * WAITING_MAX {
+        if before >= self.places() {
             return Err(Full::Full);
         }
         let pool = self.pool.get_or_init(|| Threads(Pool::start("auth", self.threads))).0;

@@ -59,16 +59,18 @@ pub struct RoleFacts {
     pub roles: Vec<String>,
     /// Data centers that it may reach; `None`: all.
     pub datacenters: Option<Vec<String>>,
+    /// Groups of addresses that it may come from; `None`: all.
+    pub cidr_groups: Option<Vec<String>>,
 }
 
 impl RoleFacts {
-    /// `roles`: those of a closure.
-    pub fn of(roles: &[Role], datacenters: Option<Vec<String>>) -> RoleFacts {
+    /// `roles`: those of a closure. It may reach and come from everywhere.
+    pub fn of(roles: &[Role]) -> RoleFacts {
         RoleFacts {
             can_login: roles.first().is_some_and(|role| role.can_login),
             is_superuser: roles.iter().any(|role| role.is_superuser),
             roles: roles.iter().map(|role| role.name.clone()).collect(),
-            datacenters,
+            ..RoleFacts::default()
         }
     }
 
@@ -103,7 +105,7 @@ mod tests {
                 closure.add(role.clone());
             }
         }
-        RoleFacts::of(&closure.roles(), None)
+        RoleFacts::of(&closure.roles())
     }
 
     /// Proves that a role inherits from roles of roles, also in circles and past roles that were dropped, and login from none.

@@ -40,6 +40,24 @@ pub enum Identity {
     CommonName,
 }
 
+/// The parameters of `cidr_authorizer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CidrSettings {
+    pub mode: CidrMode,
+    /// `cidr_checks_for_superusers`
+    pub superusers: bool,
+    /// How long the groups that were read are believed: `cidr_groups_cache_refresh_interval`.
+    pub refresh: Duration,
+}
+
+/// `cidr_authorizer_mode`: what happens to a role that comes from elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CidrMode {
+    /// It is logged.
+    Monitor,
+    Enforce,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub login: Login,
@@ -47,6 +65,8 @@ pub struct Settings {
     pub authorizes: bool,
     /// `network_authorizer` is `CassandraNetworkAuthorizer`.
     pub restricts_datacenters: bool,
+    /// `cidr_authorizer` is `CassandraCIDRAuthorizer`.
+    pub cidrs: Option<CidrSettings>,
     pub roles: CacheSettings,
     pub permissions: CacheSettings,
     pub credentials: CacheSettings,
@@ -67,6 +87,7 @@ impl Default for Settings {
             login: Login::Never,
             authorizes: false,
             restricts_datacenters: false,
+            cidrs: None,
             roles: CacheSettings::default(),
             permissions: CacheSettings::default(),
             credentials: CacheSettings::default(),

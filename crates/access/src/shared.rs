@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 use halcyon_io::Mutex;
 use halcyon_io::clock::{Instant, now};
 
+use crate::attempts::Attempts;
 use crate::passwords::Hashers;
 use crate::settings::Settings;
 
@@ -17,6 +18,7 @@ pub struct Access {
     settings: Settings,
     epoch: AtomicU64,
     hashers: Hashers,
+    attempts: Attempts,
     /// When the passwords of roles were last changed; only recent changes.
     password_updates: Mutex<BTreeMap<String, Instant>>,
     changes: futures_util::lock::Mutex<()>,
@@ -32,8 +34,9 @@ impl Default for Access {
 impl Access {
     pub fn new(settings: Settings) -> Access {
         let hashers = Hashers::new(settings.auth_threads, settings.hash_rounds);
+        let attempts = Attempts::new(hashers.places() / 2);
         let (epoch, password_updates) = (AtomicU64::new(0), Mutex::default());
-        Access { settings, epoch, hashers, password_updates, changes: Default::default() }
+        Access { settings, epoch, hashers, attempts, password_updates, changes: Default::default() }
     }
 
     pub fn settings(&self) -> &Settings {
@@ -42,6 +45,10 @@ impl Access {
 
     pub fn hashers(&self) -> &Hashers {
         &self.hashers
+    }
+
+    pub fn attempts(&self) -> &Attempts {
+        &self.attempts
     }
 
     /// Held while a statement checks and changes roles or permissions: of two that make one role, the second one finds it.

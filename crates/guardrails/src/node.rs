@@ -103,7 +103,7 @@ mod tests {
         let strict = Config::read(&strict, &[], false).expect("good");
         let node = Arc::new(Guardrails::new(strict.clone(), Config::off()));
         let local = LocalGuardrails::of(node.clone());
-        let role = Principal::Role { name: "r".to_owned() };
+        let role = Principal::Role { name: "r".to_owned(), address: [127, 0, 0, 1].into() };
         let is_allowed = |principal: &Principal, is_superuser| {
             local.guard_of(principal, is_superuser).allows(Flag::GroupBy)
         };

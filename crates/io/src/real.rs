@@ -131,11 +131,16 @@ pub(crate) fn drop_pages(file: &impl AsRawFd, offset: u64, len: u64) {
 }
 
 /// In pieces: a system call that copies 12 MB, a large filter, keeps its core for 5 ms where the kernel is not preempted
-/// (PREEMPT_NONE), from threads of any class.
+/// (PREEMPT_NONE), from threads of any class. A pipe or a device is refused: reading it may never end.
 pub(crate) fn read_bounded(path: &Path, max_len: u64) -> io::Result<Result<Vec<u8>, u64>> {
     use std::io::Read;
-    let file = fs::File::open(path)?;
-    let len = file.metadata()?.len();
+    // The open of a pipe waits for one that writes to it.
+    let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let len = metadata.len();
     if len > max_len {
         return Ok(Err(len));
     }

@@ -7,6 +7,7 @@
 //! ```
 
 use std::fmt;
+use std::net::IpAddr;
 
 use crate::CqlType;
 
@@ -17,8 +18,8 @@ pub enum Principal {
     System,
     /// A client of a node that asks for no login.
     Anonymous,
-    /// A client that has logged in. What it can do is looked up at each execution: it may change meanwhile.
-    Role { name: String },
+    /// A client that has logged in, and where it comes from. What it can do is looked up at each execution: it may change meanwhile.
+    Role { name: String, address: IpAddr },
 }
 
 impl Principal {
@@ -27,7 +28,7 @@ impl Principal {
         match self {
             Principal::System => "system",
             Principal::Anonymous => "anonymous",
-            Principal::Role { name } => name,
+            Principal::Role { name, .. } => name,
         }
     }
 }
@@ -340,7 +341,7 @@ mod tests {
     /// Proves that principals have the names that messages show.
     #[test]
     fn principals_have_names() {
-        let role = Principal::Role { name: "r".to_owned() };
+        let role = Principal::Role { name: "r".to_owned(), address: [127, 0, 0, 1].into() };
         let names = [Principal::System, Principal::Anonymous, role].map(|of| of.name().to_owned());
         assert_eq!(names, ["system", "anonymous", "r"]);
     }

@@ -263,7 +263,10 @@ impl LocalDenylist {
             Some((token, false)) => Bound::Excluded(token),
         };
         let last = state.map(|state| PartitionKey::of(&state.key).token);
-        let start = last.map_or(bound(bounds.start), Bound::Excluded);
+        // A page that begins behind a row reads the rest of that partition.
+        let within = state.is_some_and(|state| state.clustering.is_some());
+        let after = if within { Bound::Included } else { Bound::Excluded };
+        let start = last.map_or(bound(bounds.start), after);
         let count = list.count(start, bound(bounds.end));
         if count == 0 {
             return Ok(());

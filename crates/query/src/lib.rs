@@ -33,7 +33,8 @@ mod virtual_tables;
 pub mod weight;
 
 pub use access::{
-    DefaultSuperuser, default_superuser, guard_of, log_in, log_in_as, may_stay, validate,
+    DefaultSuperuser, Origin, default_superuser, guard_of, log_in, log_in_as, may_stay, validate,
+    watched,
 };
 pub use audit::{AuditCategory, AuditContext, AuditType, refused_text};
 pub use coordinator::Coordinator;

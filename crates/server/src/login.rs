@@ -1,5 +1,6 @@
 //! Logins: a password (SASL PLAIN), as `PasswordAuthenticator` takes it, or the certificate of the connection, and the default superuser.
 
+use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
@@ -88,21 +89,29 @@ impl Exchange for Shown {
 /// One token: `authorization NUL name NUL password`.
 struct Plain(Rc<dyn Verifier>);
 
-impl Verifier for ShardServer {
+/// Compares what a client at an address presents with the roles of the node.
+pub(crate) struct Roles {
+    pub(crate) shard: Rc<ShardServer>,
+    pub(crate) address: IpAddr,
+}
+
+impl Verifier for Roles {
     fn password(
         &self,
         role: String,
         password: String,
     ) -> LocalBoxFuture<'_, Result<Principal, Error>> {
         Box::pin(async move {
-            let login = halcyon_query::log_in(&self.coordinator, role, password).await;
+            let coordinator = &self.shard.coordinator;
+            let login = halcyon_query::log_in(coordinator, role, password, self.address).await;
             login.map_err(answer::error)
         })
     }
 
     fn identity(&self, identity: String) -> LocalBoxFuture<'_, Result<Principal, Error>> {
         Box::pin(async move {
-            let login = halcyon_query::log_in_as(&self.coordinator, &identity).await;
+            let coordinator = &self.shard.coordinator;
+            let login = halcyon_query::log_in_as(coordinator, &identity, self.address).await;
             login.map_err(answer::error)
         })
     }

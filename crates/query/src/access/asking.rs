@@ -1,10 +1,11 @@
 //! Asks the judge, and learns what it lacks.
 
+use halcyon_access::CidrMode;
 use halcyon_cql::plan::requires::Requirement;
 use halcyon_guardrails::Guard;
 use halcyon_model::access::{Permission, Principal, Resource};
 
-use super::judge::{Judge, Stop};
+use super::judge::{Judge, Origin, Stop};
 use super::questions::Learnt;
 use crate::coordinator::Coordinator;
 use crate::{Error, Result};
@@ -26,6 +27,18 @@ pub(super) async fn permit(
 /// Whether a client may stay connected: not if its role was dropped, or may not log in any more.
 pub async fn may_stay(coordinator: &Coordinator, principal: &Principal) -> bool {
     !matches!(Box::pin(ask(coordinator, &[], principal)).await, Err(Error::Unauthorized(_)))
+}
+
+/// Where a role comes from that is watched and not refused (`CIDRAuthorizerMode.MONITOR`).
+pub async fn watched(coordinator: &Coordinator, principal: &Principal) -> Option<Origin> {
+    let settings = coordinator.access().shared.settings();
+    let is_on = settings.cidrs.is_some_and(|cidrs| cidrs.mode == CidrMode::Monitor);
+    match principal {
+        Principal::Role { name, address } if is_on => {
+            decide(coordinator, principal, |judge| judge.origin(name, *address)).await.ok()
+        }
+        _ => None,
+    }
 }
 
 async fn ask(

@@ -35,7 +35,7 @@ pub(crate) async fn follow(
         return Ok(());
     }
     let done = async {
-        if let Principal::Role { name } = principal {
+        if let Principal::Role { name, .. } = principal {
             for resource in created(kind, changed) {
                 let all = resource.kind().applicable();
                 grants::add(coordinator, name, &resource, all).await?;

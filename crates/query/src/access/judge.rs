@@ -1,8 +1,9 @@
 //! Decides by what is in memory. Whatever is not known, or not named here, is not granted.
 
+use std::net::IpAddr;
 use std::rc::Rc;
 
-use halcyon_access::{Permissions, RoleFacts, SystemRule, of_system};
+use halcyon_access::{CidrGroups, CidrMode, Permissions, RoleFacts, SystemRule, of_system};
 use halcyon_cql::plan::requires::Requirement;
 use halcyon_model::access::{Permission, Principal, Resource};
 
@@ -21,6 +22,14 @@ type Verdict<T = ()> = Result<T, Stop>;
 
 fn refused<T>(text: impl Into<String>) -> Verdict<T> {
     Err(Stop::Refused(Error::Unauthorized(text.into())))
+}
+
+/// Where a role comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// Groups of its address.
+    pub groups: Vec<String>,
+    pub is_allowed: bool,
 }
 
 pub(super) struct Judge<'a> {
@@ -60,11 +69,11 @@ impl<'a> Judge<'a> {
                 refused("You have not logged in")
             }
             Principal::Anonymous => Ok(()),
-            Principal::Role { name } => self.may_be_connected(name),
+            Principal::Role { name, address } => self.may_be_connected(name, *address),
         }
     }
 
-    fn may_be_connected(&self, name: &str) -> Verdict {
+    fn may_be_connected(&self, name: &str, address: IpAddr) -> Verdict {
         let facts = self.role(name)?;
         if !facts.can_login {
             return refused(format!("{name} is not permitted to log in"));
@@ -76,7 +85,25 @@ impl<'a> Judge<'a> {
                 return refused(format!("You do not have access to this datacenter ({here})"));
             }
         }
+        let enforces = self.settings().cidrs.is_some_and(|cidrs| cidrs.mode == CidrMode::Enforce);
+        if enforces && facts.cidr_groups.is_some() && !self.origin(name, address)?.is_allowed {
+            return refused(format!("You do not have access from this IP {address}"));
+        }
         Ok(())
+    }
+
+    pub(super) fn origin(&self, name: &str, address: IpAddr) -> Verdict<Origin> {
+        let (facts, groups) = (self.role(name)?, self.cidr_groups()?);
+        let groups = groups.of(address).to_vec();
+        let comes_from = |allowed: &Vec<String>| groups.iter().any(|group| allowed.contains(group));
+        let is_allowed = facts.cidr_groups.as_ref().is_none_or(comes_from);
+        Ok(Origin { groups, is_allowed })
+    }
+
+    fn cidr_groups(&self) -> Verdict<Rc<CidrGroups>> {
+        let state = self.state();
+        let kept = state.cache.borrow_mut().cidr_groups(&state.shared);
+        kept.or_else(|| self.learnt.cidr_groups()).ok_or(Stop::Unknown(Question::CidrGroups))
     }
 
     fn one(&self, requirement: &Requirement) -> Verdict {
@@ -143,7 +170,9 @@ impl<'a> Judge<'a> {
         match self.principal {
             Principal::System => Ok(true),
             Principal::Anonymous => Ok(false),
-            Principal::Role { name } => Ok(self.permissions(name, resource)?.contains(permission)),
+            Principal::Role { name, .. } => {
+                Ok(self.permissions(name, resource)?.contains(permission))
+            }
         }
     }
 
@@ -174,7 +203,7 @@ impl<'a> Judge<'a> {
         match self.principal {
             Principal::System => Ok(true),
             Principal::Anonymous => Ok(false),
-            Principal::Role { name } => Ok(self.role(name)?.is_superuser),
+            Principal::Role { name, .. } => Ok(self.role(name)?.is_superuser),
         }
     }
 
@@ -182,7 +211,7 @@ impl<'a> Judge<'a> {
         if self.is_superuser()? {
             return Ok(());
         }
-        let is_own = matches!(self.principal, Principal::Role { name } if name == role);
+        let is_own = matches!(self.principal, Principal::Role { name, .. } if name == role);
         match not_own.first() {
             Some(option) if is_own => refused(format!("You aren't allowed to alter {option}")),
             None if is_own => Ok(()),
@@ -206,7 +235,7 @@ impl<'a> Judge<'a> {
     /// Of the principal; an anonymous one has no roles.
     fn own(&self) -> Verdict<Rc<RoleFacts>> {
         match self.principal {
-            Principal::Role { name } => self.role(name),
+            Principal::Role { name, .. } => self.role(name),
             Principal::System | Principal::Anonymous => Ok(Rc::default()),
         }
     }

@@ -1,6 +1,9 @@
 //! Logins with a password (`PasswordAuthenticator`), and the role that a node without roles gets.
 
+use std::net::IpAddr;
+
 use halcyon_access::{DEFAULT_SUPERUSER, Full};
+use halcyon_io::clock;
 use halcyon_model::access::Principal;
 use halcyon_model::request::Value;
 
@@ -9,12 +12,32 @@ use super::store::{self, run, text};
 use crate::coordinator::Coordinator;
 use crate::{Error, Result};
 
-/// The principal of a role and its password. The password is compared on another thread.
+/// The principal of a role and its password, which are sent from an address. The password is compared on another thread.
 pub async fn log_in(
     coordinator: &Coordinator,
     role: String,
     password: String,
+    address: IpAddr,
 ) -> Result<Principal> {
+    let attempts = coordinator.access().shared.attempts();
+    let Some(attempt) = attempts.begin(address) else {
+        return Err(Error::Overloaded(format!(
+            "too many logins from {address} at once; try again later"
+        )));
+    };
+    let login = compare(coordinator, &role, password).await;
+    drop(attempt);
+    match login {
+        Ok(()) => Ok(Principal::Role { name: role, address }),
+        Err(refused @ Error::BadCredentials(_)) => {
+            clock::sleep(attempts.refuse(address, &role)).await;
+            Err(refused)
+        }
+        Err(other) => Err(other),
+    }
+}
+
+async fn compare(coordinator: &Coordinator, role: &str, password: String) -> Result<()> {
     let wrong = || {
         let text = format!("Provided username {role} and/or password are incorrect");
         Error::BadCredentials(text)
@@ -23,18 +46,26 @@ pub async fn log_in(
         Error::Overloaded(text) => Error::Overloaded(text),
         error => Error::BadCredentials(format!("Unable to perform authentication: {error}")),
     };
-    let hash = credentials(coordinator, &role).await.map_err(unable)?.ok_or_else(wrong)?;
+    let Some(hash) = credentials(coordinator, role).await.map_err(unable)? else {
+        let hashers = coordinator.access().shared.hashers();
+        hashers.pretend(password).await.map_err(unhashed)?;
+        return Err(wrong());
+    };
     if !verify(coordinator, password, hash).await? {
         return Err(wrong());
     }
-    if !questions::role(coordinator, &role).await.map_err(unable)?.can_login {
-        return Err(Error::BadCredentials(format!("{role} is not permitted to log in")));
+    match questions::role(coordinator, role).await.map_err(unable)?.can_login {
+        true => Ok(()),
+        false => Err(Error::BadCredentials(format!("{role} is not permitted to log in"))),
     }
-    Ok(Principal::Role { name: role })
 }
 
 /// The principal that a certificate's identity stands for (`MutualTlsAuthenticator`).
-pub async fn log_in_as(coordinator: &Coordinator, identity: &str) -> Result<Principal> {
+pub async fn log_in_as(
+    coordinator: &Coordinator,
+    identity: &str,
+    address: IpAddr,
+) -> Result<Principal> {
     let refused = |text: String| Error::BadCredentials(text);
     let unable = |error: Error| refused(format!("Unable to perform authentication: {error}"));
     let role = store::role_of_identity(coordinator, identity).await.map_err(unable)?;
@@ -43,15 +74,19 @@ pub async fn log_in_as(coordinator: &Coordinator, identity: &str) -> Result<Prin
     if !questions::role(coordinator, &role).await.map_err(unable)?.can_login {
         return Err(refused(format!("{role} is not permitted to log in")));
     }
-    Ok(Principal::Role { name: role })
+    Ok(Principal::Role { name: role, address })
 }
 
 async fn verify(coordinator: &Coordinator, password: String, hash: String) -> Result<bool> {
     let verified = coordinator.access().shared.hashers().verify(password, hash).await;
-    verified.map_err(|full| match full {
+    verified.map_err(unhashed)
+}
+
+fn unhashed(full: Full) -> Error {
+    match full {
         Full::Full => Error::Overloaded(full.to_string()),
         Full::Failed(_) => Error::Server(full.to_string()),
-    })
+    }
 }
 
 /// The hash of a role's password, from memory or from its row.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use halcyon_access::{Cache, Closure, Permissions, Role, RoleFacts, chain};
+use halcyon_access::{
+    Cache, CidrGroups, CidrSettings, Closure, Permissions, Role, RoleFacts, chain,
+};
 use halcyon_model::access::Resource;
 
 use super::store;
@@ -16,6 +18,7 @@ pub(super) enum Question {
     /// Of the role, on the resource and on those that contain it.
     Permissions(String, Resource),
     Identity(String),
+    CidrGroups,
 }
 
 /// The answers of one request: with a validity of zero nothing else keeps them.
@@ -24,6 +27,7 @@ pub(super) struct Learnt {
     roles: HashMap<String, Rc<RoleFacts>>,
     permissions: Vec<(String, Resource, Permissions)>,
     identities: HashMap<String, Option<String>>,
+    cidr_groups: Option<Rc<CidrGroups>>,
 }
 
 impl Learnt {
@@ -38,6 +42,10 @@ impl Learnt {
 
     pub(super) fn identity(&self, identity: &str) -> Option<&Option<String>> {
         self.identities.get(identity)
+    }
+
+    pub(super) fn cidr_groups(&self) -> Option<Rc<CidrGroups>> {
+        self.cidr_groups.clone()
     }
 
     pub(super) async fn learn(
@@ -67,6 +75,7 @@ impl Learnt {
                 let role = store::role_of_identity(coordinator, &identity).await?;
                 self.identities.insert(identity, role);
             }
+            Question::CidrGroups => self.cidr_groups = Some(cidr_groups(coordinator).await?),
         }
         Ok(())
     }
@@ -86,13 +95,29 @@ pub(super) async fn role(coordinator: &Coordinator, name: &str) -> Result<Rc<Rol
 }
 
 async fn read_role(coordinator: &Coordinator, name: &str) -> Result<RoleFacts> {
-    let roles = closure(coordinator, name).await?;
-    let restricts = coordinator.access().shared.settings().restricts_datacenters;
-    let datacenters = match restricts {
-        true => store::datacenters(coordinator, name).await?,
-        false => None,
-    };
-    Ok(RoleFacts::of(&roles, datacenters))
+    let mut facts = RoleFacts::of(&closure(coordinator, name).await?);
+    let settings = coordinator.access().shared.settings();
+    if settings.restricts_datacenters {
+        facts.datacenters = store::datacenters(coordinator, name).await?;
+    }
+    let restricts_addresses = |cidrs: CidrSettings| cidrs.superusers || !facts.is_superuser;
+    if settings.cidrs.is_some_and(restricts_addresses) {
+        facts.cidr_groups = store::cidr_groups_of(coordinator, name).await?;
+    }
+    Ok(facts)
+}
+
+/// The groups of addresses, from memory or from their rows.
+pub(super) async fn cidr_groups(coordinator: &Coordinator) -> Result<Rc<CidrGroups>> {
+    let state = coordinator.access();
+    let shared = &state.shared;
+    if let Some(groups) = state.cache.borrow_mut().cidr_groups(shared) {
+        return Ok(groups);
+    }
+    let epoch = shared.epoch();
+    let groups = Rc::new(store::cidr_groups(coordinator).await?);
+    state.cache.borrow_mut().put_cidr_groups(shared, epoch, groups.clone());
+    Ok(groups)
 }
 
 /// The role and all that it inherits, from their rows.

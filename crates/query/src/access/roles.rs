@@ -28,6 +28,7 @@ pub(super) async fn check_create(
         return invalid("Role name can't be an empty string".to_owned());
     }
     check_datacenters(coordinator, options)?;
+    check_cidrs(coordinator, options).await?;
     not_anonymous(principal)?;
     if !if_not_exists && store::exists(coordinator, name).await? {
         return invalid(format!("{name} already exists"));
@@ -68,6 +69,9 @@ pub(super) async fn create(
         let datacenters = options.datacenters.as_deref().unwrap_or_default();
         store::set_datacenters(coordinator, name, datacenters).await?;
     }
+    // Also of a node that asks for no addresses, as in Cassandra.
+    let groups = options.cidrs.as_deref().unwrap_or_default();
+    store::set_cidr_groups(coordinator, name, groups).await?;
     if settings.authorizes && matches!(principal, Principal::Role { .. }) {
         let resource = Resource::Role(name.to_owned());
         let all = resource.kind().applicable();
@@ -87,6 +91,7 @@ pub(super) async fn check_alter(
         return invalid("ALTER [ROLE|USER] can't be empty".to_owned());
     }
     check_datacenters(coordinator, options)?;
+    check_cidrs(coordinator, options).await?;
     not_anonymous(principal)?;
     if !if_exists && !store::exists(coordinator, name).await? {
         return invalid(format!("Role {name} doesn't exist"));
@@ -130,6 +135,9 @@ pub(super) async fn alter(
     if let Some(datacenters) = &options.datacenters {
         store::set_datacenters(coordinator, name, datacenters).await?;
     }
+    if let Some(groups) = &options.cidrs {
+        store::set_cidr_groups(coordinator, name, groups).await?;
+    }
     store::changed(coordinator)
 }
 
@@ -142,7 +150,7 @@ pub(super) async fn check_drop(
     if !if_exists && !store::exists(coordinator, name).await? {
         return invalid(format!("{name} doesn't exist"));
     }
-    if matches!(principal, Principal::Role { name: own } if own == name) {
+    if matches!(principal, Principal::Role { name: own, .. } if own == name) {
         return invalid("Cannot DROP primary role for current login".to_owned());
     }
     Ok(())
@@ -164,6 +172,7 @@ pub(super) async fn drop_role(coordinator: &Coordinator, name: &str) -> Result<O
     grants::revoke_all_from(coordinator, name).await?;
     grants::revoke_all_on(coordinator, &Resource::Role(name.to_owned())).await?;
     store::drop_datacenters(coordinator, name).await?;
+    store::drop_cidr_groups(coordinator, name).await?;
     store::changed(coordinator)
 }
 
@@ -241,9 +250,6 @@ fn check_options(coordinator: &Coordinator, options: &RoleOptions) -> Result<()>
     if !options.custom.is_empty() {
         return refused("OPTIONS");
     }
-    if options.cidrs.is_some() {
-        return invalid("not supported yet: ACCESS FROM CIDRS".to_owned());
-    }
     match &options.hashed_password {
         Some(hash) => hash_is_readable(hash).map_err(Error::Invalid),
         None => Ok(()),
@@ -259,6 +265,25 @@ fn check_datacenters(coordinator: &Coordinator, options: &RoleOptions) -> Result
         false => invalid(format!(
             "Invalid value(s) for DATACENTERS '[{}]',All values must be valid datacenters",
             named.join(", ")
+        )),
+    }
+}
+
+/// `CIDRPermissions.validate`
+async fn check_cidrs(coordinator: &Coordinator, options: &RoleOptions) -> Result<()> {
+    let named = options.cidrs.as_deref().unwrap_or_default();
+    if named.is_empty() {
+        return Ok(());
+    }
+    let known = store::cidr_group_names(coordinator).await?;
+    let unknown: Vec<&str> =
+        named.iter().filter(|name| !known.contains(name)).map(String::as_str).collect();
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => invalid(format!(
+            "Invalid CIDR group(s): [{}]. Available CIDR Groups are: [{}]",
+            unknown.join(", "),
+            known.join(", ")
         )),
     }
 }

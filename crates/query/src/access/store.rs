@@ -2,9 +2,11 @@
 //!
 //! Texts are Cassandra's own (`CassandraRoleManager`, `CassandraAuthorizer`, `CassandraNetworkAuthorizer`), so that a directory goes over.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use halcyon_access::{Permissions, Role};
+use halcyon_access::{Cidr, CidrGroups, Permissions, Role};
 use halcyon_cql::plan::Plan;
 use halcyon_model::access::Resource;
 use halcyon_model::request::{Consistency, Value};
@@ -88,7 +90,12 @@ pub(super) fn texts<'a>(values: impl ExactSizeIterator<Item = &'a str>) -> Vec<u
     bytes
 }
 
-/// The elements of a set or list of texts.
+fn sorted_set(texts: &[String]) -> Vec<u8> {
+    let names: BTreeSet<&str> = texts.iter().map(String::as_str).collect();
+    self::texts(names.into_iter())
+}
+
+/// The elements of a set or list.
 fn elements(bytes: &[u8]) -> Vec<&[u8]> {
     let mut cursor = Cursor::new(bytes);
     let count = cursor.i32().unwrap_or(0);
@@ -172,10 +179,7 @@ pub(super) async fn set_datacenters(
     datacenters: &[String],
 ) -> Result<()> {
     const UPDATE: &str = "UPDATE system_auth.network_permissions SET dcs = ? WHERE role = ?";
-    let mut names: Vec<&str> = datacenters.iter().map(String::as_str).collect();
-    names.sort_unstable();
-    names.dedup();
-    let set = texts(names.into_iter());
+    let set = sorted_set(datacenters);
     let name = network_name(role);
     run(coordinator, UPDATE, &[Value::Bytes(&set), text(&name)]).await.map(drop)
 }
@@ -183,6 +187,64 @@ pub(super) async fn set_datacenters(
 pub(super) async fn drop_datacenters(coordinator: &Coordinator, role: &str) -> Result<()> {
     const DELETE: &str = "DELETE FROM system_auth.network_permissions WHERE role = ?";
     run(coordinator, DELETE, &[text(&network_name(role))]).await.map(drop)
+}
+
+/// The groups of addresses that a role may come from; `None`: all.
+pub(super) async fn cidr_groups_of(
+    coordinator: &Coordinator,
+    role: &str,
+) -> Result<Option<Vec<String>>> {
+    const SELECT: &str = "SELECT cidr_groups FROM system_auth.cidr_permissions WHERE role = ?";
+    let rows = run(coordinator, SELECT, &[text(role)]).await?;
+    let set = rows.first().and_then(|row| row.first()?.as_deref()).map(names);
+    Ok(set.filter(|names| !names.is_empty()))
+}
+
+pub(super) async fn set_cidr_groups(
+    coordinator: &Coordinator,
+    role: &str,
+    groups: &[String],
+) -> Result<()> {
+    const UPDATE: &str = "UPDATE system_auth.cidr_permissions SET cidr_groups = ? WHERE role = ?";
+    let set = sorted_set(groups);
+    run(coordinator, UPDATE, &[Value::Bytes(&set), text(role)]).await.map(drop)
+}
+
+pub(super) async fn drop_cidr_groups(coordinator: &Coordinator, role: &str) -> Result<()> {
+    const DELETE: &str = "DELETE FROM system_auth.cidr_permissions WHERE role = ?";
+    run(coordinator, DELETE, &[text(role)]).await.map(drop)
+}
+
+pub(super) async fn cidr_group_names(coordinator: &Coordinator) -> Result<Vec<String>> {
+    let rows = run(coordinator, "SELECT cidr_group FROM system_auth.cidr_groups", &[]).await?;
+    Ok(rows.iter().filter_map(|row| string(row.first())).collect())
+}
+
+/// All groups of addresses. What is not a range belongs to no group (`CIDRGroupsMappingLoader`).
+pub(super) async fn cidr_groups(coordinator: &Coordinator) -> Result<CidrGroups> {
+    const SELECT: &str = "SELECT cidr_group, cidrs FROM system_auth.cidr_groups";
+    let mut groups = CidrGroups::default();
+    for row in run(coordinator, SELECT, &[]).await? {
+        let Some(name) = string(row.first()) else { continue };
+        let set = row.get(1).and_then(Option::as_deref).unwrap_or_default();
+        elements(set).into_iter().filter_map(range).for_each(|range| groups.add(&name, range));
+    }
+    Ok(groups)
+}
+
+/// Of a `tuple<inet, smallint>`.
+fn range(tuple: &[u8]) -> Option<Cidr> {
+    let mut cursor = Cursor::new(tuple);
+    let mut part = || {
+        let length = usize::try_from(cursor.i32().ok()?).ok()?;
+        cursor.take(length).ok()
+    };
+    let (address, prefix) = (part()?, part()?);
+    let address = match address.len() {
+        4 => IpAddr::from(<[u8; 4]>::try_from(address).ok()?),
+        _ => IpAddr::from(<[u8; 16]>::try_from(address).ok()?),
+    };
+    Cidr::of(address, i16::from_be_bytes(prefix.try_into().ok()?)).ok()
 }
 
 /// What was granted to the role itself on any of the resources.

@@ -5,6 +5,7 @@ mod failures;
 mod nearest;
 mod node;
 mod prepared;
+mod revocations;
 mod roles;
 mod select;
 mod sessions;

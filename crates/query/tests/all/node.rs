@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use halcyon_access::Access;
 use halcyon_engine::{Engine, Options};
 use halcyon_io::{Disk, DiskOptions, SimDisk, spawn};
 use halcyon_model::access::Principal;
@@ -57,20 +58,28 @@ pub(crate) async fn start_with(
     options.commitlog.segment_size = 4 << 20;
     options.masks.are_enabled = true;
     set(&mut options);
+    let [first, _] = open(disk, options, limits).await;
+    first
+}
+
+/// Both shards, with roles and permissions.
+pub(crate) async fn start_pair(access: &Arc<Access>) -> [Coordinator; 2] {
+    let mut options = Options::in_directory(Path::new("/halcyon"), 2);
+    options.commitlog.segment_size = 4 << 20;
+    let both = open(Disk::simulated(1).0, options, RequestLimits::default()).await;
+    both.map(|shard| shard.with_access(access.clone()))
+}
+
+async fn open(disk: Disk, options: Options, limits: RequestLimits) -> [Coordinator; 2] {
     let (engine, _) = Engine::open(disk, options).await.expect("opens");
-    let mut first = None;
-    for index in 0..2 {
+    let (memory, requests) = (RequestMemory::bounded(1 << 30), Arc::new(ClientRequests::new(2)));
+    let shard = async |index| {
         let (shard, inbox) = engine.open_shard(index).await.expect("opens");
         spawn(inbox.serve(shard.clone())).detach();
-        first.get_or_insert(shard);
-    }
-    Coordinator::new(
-        engine,
-        first.expect("two"),
-        Rc::new(NoVirtualTables),
-        limits,
-        (&RequestMemory::bounded(1 << 30), Arc::new(ClientRequests::new(2))),
-    )
+        let (engine, tables) = (engine.clone(), Rc::new(NoVirtualTables));
+        Coordinator::new(engine, shard, tables, limits.clone(), (&memory, requests.clone()))
+    };
+    [shard(0).await, shard(1).await]
 }
 
 /// Counters are counted under the id of a node that has joined its ring.

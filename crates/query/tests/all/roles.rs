@@ -1,5 +1,6 @@
 //! Roles, logins and permissions on a node that asks for them.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use halcyon_query::{
 };
 
 use crate::node;
+
+pub(crate) const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Refuses what is not granted; `validity` of all that it keeps.
 async fn guarded(validity: Duration) -> Coordinator {
@@ -42,7 +45,7 @@ async fn execute(
     statement: &Arc<PreparedStatement>,
 ) -> Result<Outcome, Error> {
     let options = QueryOptions { protocol_version: 4, ..QueryOptions::default() };
-    let principal = Principal::Role { name: role.to_owned() };
+    let principal = Principal::Role { name: role.to_owned(), address: ADDRESS };
     halcyon_query::execute(node, statement, &options, &principal).await
 }
 
@@ -73,7 +76,7 @@ fn logins_need_a_password_and_login() {
         assert_eq!(known, DefaultSuperuser::HasDefaultPassword);
         all_run(&node, &["CREATE ROLE r WITH PASSWORD = 'word'", "CREATE ROLE s"]).await;
         let login = async |role: &str, password: &str| {
-            log_in(&node, role.to_owned(), password.to_owned()).await
+            log_in(&node, role.to_owned(), password.to_owned(), ADDRESS).await
         };
         let wrong = |role: &str| format!("Provided username {role} and/or password are incorrect");
         for (role, password) in [("r", "Word"), ("s", ""), ("t", "word"), ("cassandra", "x")] {
@@ -83,7 +86,7 @@ fn logins_need_a_password_and_login() {
         assert_eq!(refused, "r is not permitted to log in");
         all_run(&node, &["ALTER ROLE r WITH LOGIN = true"]).await;
         let principal = login("r", "word").await.unwrap();
-        assert_eq!(principal, Principal::Role { name: "r".to_owned() });
+        assert_eq!(principal, Principal::Role { name: "r".to_owned(), address: ADDRESS });
         assert!(may_stay(&node, &principal).await);
         all_run(&node, &["DROP ROLE r"]).await;
         assert!(!may_stay(&node, &principal).await);
@@ -200,7 +203,7 @@ fn concurrent_statements_make_one_role() {
                 futures_util::join!(run(&node, "cassandra", made), run(&node, "c", mine));
             assert!(mine.is_ok());
             let password = if made.is_ok() { "good" } else { "evil" };
-            assert!(log_in(&node, "a".to_owned(), password.to_owned()).await.is_ok());
+            assert!(log_in(&node, "a".to_owned(), password.to_owned(), ADDRESS).await.is_ok());
             let altered = run(&node, "c", "ALTER ROLE a WITH LOGIN = true").await;
             assert_eq!(altered.is_ok(), made.is_err(), "seed {seed}");
         });

@@ -163,7 +163,7 @@ mod tests {
             token: &'a [u8],
         ) -> LocalBoxFuture<'a, Result<ControlFlow<Principal, Vec<u8>>, Error>> {
             let is_second = std::mem::replace(&mut self.0, true);
-            let role = || Principal::Role { name: "r".to_owned() };
+            let role = || Principal::Role { name: "r".to_owned(), address: [127, 0, 0, 1].into() };
             let answer = match (is_second, token) {
                 (false, _) => Ok(ControlFlow::Continue(b"again".to_vec())),
                 (true, b"open") => Ok(ControlFlow::Break(role())),

@@ -10,10 +10,12 @@ use halcyon_protocol::{
     Decoder, Envelope, Error, ErrorKind, Limits, Notes, Opcode, Packed, ProtocolError, ReplyTo,
     Request, Response,
 };
+use halcyon_query::watched;
 
 use super::Connection;
 use super::handshake::{Handshake, Reply, check_startup};
 use super::room::{Rest, permit, room_for_the_rest};
+use crate::login::Roles;
 use crate::session;
 use crate::shard::ShardServer;
 
@@ -224,7 +226,8 @@ fn start_up(
             connection.entry.info().options = startup.options;
             connection.start(decoder, envelope.version, compression);
             let certificates = connection.transport.certificates();
-            let login = shard.shared.authenticator.begin(shard.clone(), certificates);
+            let verifier = Roles { shard: shard.clone(), address: connection.peer.ip() };
+            let login = shard.shared.authenticator.begin(Rc::new(verifier), certificates);
             let reply = handshake.begin(login);
             answer(connection, to, reply);
         }
@@ -240,6 +243,21 @@ fn tell_identity(shard: &ShardServer, connection: &Connection) {
         return;
     };
     shard.shared.log.debug(format_args!("{} shows the certificate of {subject}", connection.peer));
+}
+
+/// Logs where a role comes from, in the words of `CassandraCIDRAuthorizer`.
+async fn tell_origin(shard: &ShardServer, principal: &Principal) {
+    let Principal::Role { name, address } = principal else { return };
+    let Some(origin) = watched(&shard.coordinator, principal).await else { return };
+    let (log, groups) = (&shard.shared.log, origin.groups.join(", "));
+    match origin.is_allowed {
+        true => {
+            log.say(format_args!("Role {name} accessed from IP {address}, CIDR group [{groups}]"))
+        }
+        false => log.warning(format_args!(
+            "Role {name} accessed from unauthorized IP {address}, CIDR group [{groups}]"
+        )),
+    }
 }
 
 /// Answers an AUTH_RESPONSE of a client that logs in.
@@ -260,6 +278,7 @@ async fn log_in(
         Ok(reply) => {
             if let Reply::Success(principal) = &reply {
                 logs.login(connection.peer, Ok(principal)).await;
+                tell_origin(shard, principal).await;
             }
             answer(connection, to, reply);
         }

@@ -159,7 +159,8 @@ mod tests {
         let host = "/127.0.0.1:7000".to_owned();
         let logs = RequestLogs::start(settings.request_logs, host, &Log::new(|_| ())).unwrap();
         let peer = "127.0.0.2:5".parse().unwrap();
-        let role = |name: &str| Principal::Role { name: name.to_owned() };
+        let role =
+            |name: &str| Principal::Role { name: name.to_owned(), address: [127, 0, 0, 1].into() };
         block_on(async {
             logs.login(peer, Ok(&role("loud"))).await;
             logs.login(peer, Ok(&role("quiet"))).await;

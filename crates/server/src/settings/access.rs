@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use halcyon_access::{CacheSettings, Identity, Login, Settings};
+use halcyon_access::{CacheSettings, CidrMode, CidrSettings, Identity, Login, Settings};
 use halcyon_tls::{ClientAuth, Options};
 
 use super::error::{Error, Result};
@@ -30,7 +30,16 @@ const CLASSES: [(&str, &[&str]); 5] = [
     ("authorizer", &["AllowAllAuthorizer", "CassandraAuthorizer"]),
     ("role_manager", &["CassandraRoleManager"]),
     ("network_authorizer", &["AllowAllNetworkAuthorizer", "CassandraNetworkAuthorizer"]),
-    ("cidr_authorizer", &["AllowAllCIDRAuthorizer"]),
+    ("cidr_authorizer", &["AllowAllCIDRAuthorizer", CIDR]),
+];
+
+const CIDR: &str = "CassandraCIDRAuthorizer";
+/// Its parameters. The last one is the size of a cache that the lookup here does not need.
+const CIDR_PARAMETERS: [&str; 4] = [
+    "cidr_authorizer_mode",
+    "cidr_checks_for_superusers",
+    "cidr_groups_cache_refresh_interval",
+    "ip_cache_max_size",
 ];
 
 impl Values {
@@ -45,6 +54,7 @@ impl Values {
             login: self.login()?,
             authorizes: is("authorizer", "CassandraAuthorizer"),
             restricts_datacenters: is("network_authorizer", "CassandraNetworkAuthorizer"),
+            cidrs: is("cidr_authorizer", CIDR).then(|| self.cidrs()).transpose()?,
             roles: self.auth_cache("roles")?,
             permissions: self.auth_cache("permissions")?,
             credentials: self.auth_cache("credentials")?,
@@ -76,15 +86,42 @@ impl Values {
         }
     }
 
-    /// Where certificates say whose they are.
-    fn identity(&self) -> Result<Identity> {
-        let node = self.parameterized("authenticator").and_then(|node| node.get("parameters"));
-        let parameters = match node {
-            Some(Node::List(items)) => items.first(),
+    /// A parameter of a setting that names a class; an empty one counts as none.
+    fn parameter(&self, name: &str, parameter: &str) -> Option<&str> {
+        let parameters = match self.parameterized(name)?.get("parameters")? {
+            Node::List(items) => items.first()?,
             node => node,
         };
-        let class = parameters.and_then(|members| members.get(VALIDATOR)?.scalar());
-        let Some(class) = class.filter(|class| !class.is_empty()) else {
+        parameters.get(parameter)?.scalar().filter(|value| !value.is_empty())
+    }
+
+    fn cidrs(&self) -> Result<CidrSettings> {
+        const NAME: &str = "cidr_authorizer";
+        let wrong = |parameter: &str, value: &str, allowed: &str| Error::Wrong {
+            key: format!("{NAME}.parameters.{parameter}"),
+            value: value.to_owned(),
+            allowed: allowed.to_owned(),
+        };
+        let [mode, superusers, refresh, _] = CIDR_PARAMETERS;
+        let text = self.parameter(NAME, mode).unwrap_or("MONITOR");
+        let chosen = match text.to_ascii_uppercase().as_str() {
+            "MONITOR" => CidrMode::Monitor,
+            "ENFORCE" => CidrMode::Enforce,
+            _ => return Err(wrong(mode, text, "MONITOR or ENFORCE")),
+        };
+        let minutes = self.parameter(NAME, refresh).unwrap_or("5");
+        let whole = minutes.parse::<u32>().map_err(|_| wrong(refresh, minutes, "minutes"))?;
+        let checked = self.parameter(NAME, superusers);
+        Ok(CidrSettings {
+            mode: chosen,
+            superusers: checked.is_some_and(|value| value.eq_ignore_ascii_case("true")),
+            refresh: Duration::from_secs(60 * u64::from(whole)),
+        })
+    }
+
+    /// Where certificates say whose they are.
+    fn identity(&self) -> Result<Identity> {
+        let Some(class) = self.parameter("authenticator", VALIDATOR) else {
             let text = format!("authenticator.parameters.{VALIDATOR} is not set");
             return Err(Error::Refused(text));
         };
@@ -136,21 +173,21 @@ impl Values {
         if !self.auth_class(name).is_some_and(|class| classes.contains(&class)) {
             return Err(self.wrong(name, &others));
         }
-        let has_identity = self.auth_class(name).is_some_and(|class| class.starts_with("Mutual"));
-        match node.get("parameters") {
-            Some(Node::Map(members)) if has_identity => {
-                match members.iter().find(|(key, _)| key != VALIDATOR) {
-                    None => Ok(()),
-                    Some((key, _)) => {
-                        Err(self
-                            .wrong(name, &format!("{VALIDATOR} as its only parameter, not {key}")))
-                    }
-                }
-            }
-            Some(Node::Map(members)) if !members.is_empty() => {
+        let known: &[&str] = match self.auth_class(name) {
+            Some(MUTUAL_TLS | MUTUAL_TLS_OR_PASSWORD) => &[VALIDATOR],
+            // Cassandra's file has them for both classes.
+            _ if name == "cidr_authorizer" => &CIDR_PARAMETERS,
+            _ => &[],
+        };
+        let Some(Node::Map(members)) = node.get("parameters") else { return Ok(()) };
+        match members.iter().find(|(key, _)| !known.contains(&key.as_str())) {
+            None => Ok(()),
+            Some(_) if known.is_empty() => {
                 Err(self.wrong(name, &format!("{others}, without parameters")))
             }
-            _ => Ok(()),
+            Some((key, _)) => {
+                Err(self.wrong(name, &format!("no parameters but {}, not {key}", known.join(", "))))
+            }
         }
     }
 }
@@ -180,6 +217,11 @@ fn check_classes(settings: &Settings, errors: &mut Errors) {
         errors.add(Error::Refused(format!(
             "{PACKAGE}CassandraAuthorizer has authorization enabled which requires {authenticator} to enable authentication; \
              set authenticator to PasswordAuthenticator"
+        )));
+    }
+    if settings.cidrs.is_some() {
+        errors.add(Error::Refused(format!(
+            "CassandraCIDRAuthorizer can't be used with {authenticator}; set authenticator to PasswordAuthenticator"
         )));
     }
     if settings.restricts_datacenters {

@@ -141,7 +141,15 @@ fn protection_is_obeyed_or_refused() {
         ("role_manager: org.example.Roles\n", "role_manager"),
         ("network_authorizer: CassandraNetworkAuthorizer\n", "CassandraNetworkAuthorizer"),
         ("authorizer: CassandraAuthorizer\n", "CassandraAuthorizer has authorization enabled"),
-        ("cidr_authorizer: CassandraCIDRAuthorizer\n", "cidr_authorizer"),
+        ("cidr_authorizer: CassandraCIDRAuthorizer\n", "CassandraCIDRAuthorizer can't be used"),
+        (
+            "cidr_authorizer:\n  class_name: CassandraCIDRAuthorizer\n  parameters:\n    cidr_authorizer_mode: LATER\n",
+            "MONITOR or ENFORCE",
+        ),
+        (
+            "cidr_authorizer:\n  class_name: CassandraCIDRAuthorizer\n  parameters:\n    mode: ENFORCE\n",
+            "not mode",
+        ),
         ("permissions_cache_active_update: true\n", "permissions_cache_active_update"),
         ("auth_cache_warming_enabled: true\n", "auth_cache_warming_enabled"),
         ("auth_bcrypt_gensalt_log2_rounds: 3\n", "4 to 30"),

@@ -35,9 +35,14 @@ pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Optio
     if !counts.contains(&arguments.len()) {
         return Err(wrong_number(name, &wanted));
     }
-    let Some(of) = inferred(name, arguments, 0, &wanted)? else {
-        return Err(wrong_number(name, &wanted));
+    let of = match mask {
+        // Null and markers are texts there.
+        Mask::Inner | Mask::Outer => {
+            Some(arguments.first().and_then(|of| of.compatible_type()).unwrap_or(CqlType::Text))
+        }
+        _ => inferred(name, arguments, 0, &wanted)?,
     };
+    let Some(of) = of else { return Err(wrong_number(name, &wanted)) };
     let mut types = vec![of.clone()];
     let mut returns = of.clone();
     match mask {

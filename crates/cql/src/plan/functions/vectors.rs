@@ -24,7 +24,10 @@ pub(super) fn candidate(
     let mut found: Option<CqlType> = None;
     for argument in arguments {
         let Some(vector) = float_vector(*argument) else {
-            match argument.compatible_type() {
+            // Null has the type of the other one.
+            let is_vector = arguments.iter().any(|other| float_vector(*other).is_some());
+            let types = std::iter::once(argument).chain(arguments.iter().filter(|_| !is_vector));
+            match types.into_iter().find_map(|of| of.compatible_type()) {
                 Some(of) => return Err(no_float_vector(name, &argument.text(), &of)),
                 None => continue,
             }

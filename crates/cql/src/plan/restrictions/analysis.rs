@@ -145,7 +145,7 @@ impl Gathered {
         let choosing = self.choosing_clusterings();
         self.check_clusterings(table, filtering || has_index, choosing)?;
         let filters_clusterings = choosing < self.clustering.len();
-        let scans_keys = key_range || self.token.is_some();
+        let scans_keys = key_range || self.is_on_token(table);
         uses_index |= has_index && filters_clusterings || scans_keys && has_clustering_index;
         let mut asked: Vec<&Entry> =
             if filters_keys { self.keys.iter().collect() } else { Vec::new() };
@@ -157,7 +157,7 @@ impl Gathered {
         let nearest = self.nearest();
         asked.extend(&self.others);
         uses_index |= has_index && !self.others.is_empty();
-        let keys_in = self.check_keys_in(uses_index)?;
+        let keys_in = self.check_keys_in(table, uses_index)?;
         let clustering_restricted = !self.clustering.is_empty();
         let needs_filtering =
             indexes::need_filtering(table, &asked) || asked.is_empty() && clustering_restricted;
@@ -251,14 +251,20 @@ impl Gathered {
     }
 
     /// Whether the partition key is given by several values.
-    fn check_keys_in(&self, uses_index: bool) -> Result<bool> {
-        let keys_in = self.keys.iter().any(|entry| matches!(entry.what, What::In(_)));
+    fn check_keys_in(&self, table: &Table, uses_index: bool) -> Result<bool> {
+        let is_in = |entry: &Entry| matches!(entry.what, What::In(_));
+        let keys_in = !self.is_on_token(table) && self.keys.iter().any(is_in);
         if uses_index && keys_in {
             return Err(Error::invalid_request(
                 "Select on indexed columns and with IN clause for the PRIMARY KEY are not supported",
             ));
         }
         Ok(keys_in)
+    }
+
+    /// Whether a token chooses the partitions, and columns of the key only filter them (`TokenFilter.isOnToken`).
+    fn is_on_token(&self, table: &Table) -> bool {
+        self.token.is_some() && self.keys.len() < table.schema.partition_key.len()
     }
 
     /// Restrictions that do not name partitions become filters.
@@ -513,7 +519,7 @@ fn check_tuple_filters<'a>(mut filters: impl Iterator<Item = &'a Entry>) -> Resu
         What::Slice { .. } if entry.tuple => {
             Some("Multi-column slice restrictions cannot be used for filtering.")
         }
-        What::In(_) if entry.tuple => Some("IN restrictions are not supported on indexed columns"),
+        What::In(_) if entry.tuple => Some("Multicolumn IN filters are not supported"),
         What::Equal(TupleTerm::Whole(_)) if entry.tuple => None,
         _ => None,
     };

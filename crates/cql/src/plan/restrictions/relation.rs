@@ -212,11 +212,17 @@ fn slice(operator: Operator, term: TupleTerm, count: usize) -> What {
 }
 
 fn key_spec(spec: &ColumnSpec, cql_type: &CqlType) -> ColumnSpec {
-    ColumnSpec { name: format!("key({})", spec.name), cql_type: cql_type.clone(), ..spec.clone() }
+    part_spec(spec, "key", cql_type)
 }
 
 fn value_spec(spec: &ColumnSpec, cql_type: &CqlType) -> ColumnSpec {
-    ColumnSpec { name: format!("value({})", spec.name), cql_type: cql_type.clone(), ..spec.clone() }
+    part_spec(spec, "value", cql_type)
+}
+
+/// What a collection is made of is frozen.
+fn part_spec(spec: &ColumnSpec, part: &str, cql_type: &CqlType) -> ColumnSpec {
+    let (name, cql_type) = (format!("{part}({})", spec.name), cql_type.clone().freeze());
+    ColumnSpec { name, cql_type, ..spec.clone() }
 }
 
 fn contains(

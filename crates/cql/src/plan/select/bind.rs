@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use halcyon_guardrails::Threshold;
+use halcyon_model::schema::ColumnKind;
 use halcyon_schema::change::violated;
 use halcyon_stream::Slices;
 
@@ -80,7 +81,10 @@ impl SelectPlan {
             Some(Some(BoundKeys::Partitions(keys))) if keys.is_empty() => {
                 Some(BoundKeys::Partitions(keys))
             }
-            _ if slices.slices.is_empty() => None,
+            _ if slices.slices.is_empty() => {
+                self.check_keys_without_rows(named.flatten().as_ref())?;
+                None
+            }
             Some(keys) => keys,
             None => restrictions.bind_keys(&self.table, execution)?,
         };
@@ -107,6 +111,13 @@ impl SelectPlan {
             terms,
             unset_argument,
         })
+    }
+
+    /// Where no row matches those that are named, Cassandra still reads the static columns, and looks at the keys first.
+    fn check_keys_without_rows(&self, named: Option<&BoundKeys>) -> Result<()> {
+        let has_statics = self.selection.fetch.iter().any(|f| f.column.kind == ColumnKind::Static);
+        let is_read = has_statics && self.restrictions.names_rows(&self.table);
+        named.filter(|_| is_read).map_or(Ok(()), BoundKeys::check)
     }
 }
 

@@ -6,7 +6,32 @@ use halcyon_syntax::ast::{Name, RawSelector};
 pub(super) fn columns_of(selector: &RawSelector, found: &mut impl FnMut(&Name)) {
     match selector {
         RawSelector::Column(name) => found(name),
-        RawSelector::CountRows | RawSelector::Term(_) => {}
+        composed => {
+            for part in parts(composed) {
+                columns_of(part, found);
+            }
+        }
+    }
+}
+
+/// Whether a selector names a column of a kind (`Selectable.selectColumns`). A literal of a map or a user type does, whatever the kind,
+/// if one of its values does not: Cassandra has the test of values the wrong way round (`WithMapOrUdt`).
+pub(super) fn selects(selector: &RawSelector, wanted: &dyn Fn(&Name) -> bool) -> bool {
+    match selector {
+        RawSelector::Column(name) => wanted(name),
+        RawSelector::Map(entries) => entries.iter().any(|(key, value)| {
+            let is_key = !matches!(key, RawSelector::Column(_)) && selects(key, wanted);
+            is_key || !selects(value, wanted)
+        }),
+        RawSelector::UserType(fields) => fields.iter().any(|(_, value)| !selects(value, wanted)),
+        composed => parts(composed).into_iter().any(|part| selects(part, wanted)),
+    }
+}
+
+/// What a selector is made of.
+fn parts(selector: &RawSelector) -> Vec<&RawSelector> {
+    match selector {
+        RawSelector::Column(_) | RawSelector::CountRows | RawSelector::Term(_) => Vec::new(),
         RawSelector::WriteTime(of)
         | RawSelector::MaxWriteTime(of)
         | RawSelector::Ttl(of)
@@ -15,29 +40,13 @@ pub(super) fn columns_of(selector: &RawSelector, found: &mut impl FnMut(&Name)) 
         | RawSelector::Field { selector: of, .. }
         | RawSelector::Element { selector: of, .. }
         | RawSelector::Slice { selector: of, .. }
-        | RawSelector::TypeHint { selector: of, .. } => columns_of(of, found),
+        | RawSelector::TypeHint { selector: of, .. } => vec![of],
         RawSelector::Call { arguments: items, .. }
         | RawSelector::List(items)
         | RawSelector::Set(items)
-        | RawSelector::Tuple(items) => {
-            for item in items {
-                columns_of(item, found);
-            }
-        }
-        RawSelector::Map(entries) => {
-            for (key, value) in entries {
-                columns_of(key, found);
-                columns_of(value, found);
-            }
-        }
-        RawSelector::UserType(fields) => {
-            for (_, value) in fields {
-                columns_of(value, found);
-            }
-        }
-        RawSelector::Arithmetic { left, right, .. } => {
-            columns_of(left, found);
-            columns_of(right, found);
-        }
+        | RawSelector::Tuple(items) => items.iter().collect(),
+        RawSelector::Map(entries) => entries.iter().flat_map(|(key, value)| [key, value]).collect(),
+        RawSelector::UserType(fields) => fields.iter().map(|(_, value)| value).collect(),
+        RawSelector::Arithmetic { left, right, .. } => vec![left, right],
     }
 }

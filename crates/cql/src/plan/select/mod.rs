@@ -25,7 +25,7 @@ use super::requires;
 use super::restrictions::{Context, Restrictions};
 use super::selection::{Preparing, Selection, Selector, qualify};
 use super::term::{Preparation, Term};
-use columns::columns_of;
+use columns::selects;
 use halcyon_schema::catalog::{Catalog, ColumnRef, Keyspace, Table};
 use halcyon_syntax::ast::{self, RawSelector, RawTerm, SelectItem};
 use halcyon_syntax::{Error, Result};
@@ -143,14 +143,9 @@ fn only_statics(table: &Table, select: &ast::Select, items: &[SelectItem]) -> (b
         return (false, 0);
     }
     let up_to = |wanted: fn(ColumnKind) -> bool| {
-        let names = |item: &SelectItem| {
-            let mut found = false;
-            columns_of(&item.selector, &mut |name| {
-                found |= table.find_column(&name.text).is_some_and(|column| wanted(column.kind));
-            });
-            found
-        };
-        items.iter().position(names).map(|place| place + 1)
+        let is_wanted =
+            |name: &ast::Name| table.find_column(&name.text).is_some_and(|c| wanted(c.kind));
+        items.iter().position(|item| selects(&item.selector, &is_wanted)).map(|place| place + 1)
     };
     let Some(first_static) = up_to(|kind| kind == ColumnKind::Static) else {
         return (false, items.len());

@@ -2,17 +2,21 @@
 
 use halcyon_syntax::ast::{RawSelector, RawTerm};
 
-fn joined(items: &[RawSelector], name: impl Fn(&RawSelector) -> String) -> String {
-    items.iter().map(name).collect::<Vec<_>>().join(", ")
-}
-
 fn bound(term: &Option<RawTerm>) -> String {
     term.as_ref().map(RawTerm::to_string).unwrap_or_default()
 }
 
 /// The name of a selector. A native function is shown with its keyspace.
 pub(super) fn name(selector: &RawSelector) -> String {
+    shown(selector, &|_| false)
+}
+
+/// The name of a selector without the casts that are hidden.
+pub(super) fn shown(selector: &RawSelector, hides: &dyn Fn(&RawSelector) -> bool) -> String {
+    let name = |of: &RawSelector| shown(of, hides);
+    let joined = |items: &[RawSelector]| items.iter().map(name).collect::<Vec<_>>().join(", ");
     match selector {
+        RawSelector::Cast { selector: of, .. } if hides(selector) => name(of),
         RawSelector::Column(column) => column.text.clone(),
         RawSelector::CountRows => "count".to_owned(),
         RawSelector::WriteTime(of) => format!("writetime({})", name(of)),
@@ -25,7 +29,7 @@ pub(super) fn name(selector: &RawSelector) -> String {
             if function.name == "count" && is_constant {
                 return "count".to_owned();
             }
-            format!("{keyspace}.{}({})", function.name, joined(arguments, name))
+            format!("{keyspace}.{}({})", function.name, joined(arguments))
         }
         RawSelector::Cast { selector, to } => {
             format!("cast({} as {})", name(selector), to.text.to_lowercase())
@@ -37,8 +41,8 @@ pub(super) fn name(selector: &RawSelector) -> String {
         }
         RawSelector::Term(term) => term.to_string(),
         RawSelector::TypeHint { to, selector } => format!("({}){}", to.text, name(selector)),
-        RawSelector::List(items) => format!("[{}]", joined(items, name)),
-        RawSelector::Set(items) => format!("{{{}}}", joined(items, name)),
+        RawSelector::List(items) => format!("[{}]", joined(items)),
+        RawSelector::Set(items) => format!("{{{}}}", joined(items)),
         RawSelector::Map(entries) => {
             let entry = |(key, value): &(RawSelector, RawSelector)| {
                 format!("{}: {}", name(key), name(value))
@@ -51,7 +55,7 @@ pub(super) fn name(selector: &RawSelector) -> String {
             };
             format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
         }
-        RawSelector::Tuple(items) => format!("({})", joined(items, name)),
+        RawSelector::Tuple(items) => format!("({})", joined(items)),
         RawSelector::Arithmetic { operator, left, right } => {
             format!("{} {operator} {}", name(left), name(right))
         }

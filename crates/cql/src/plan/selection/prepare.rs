@@ -1,7 +1,7 @@
 //! Makes selectors of what is looked up (`resolve`): checks what is done with each part, derives types, prepares terms
 //! (`Selectable.newSelectorFactory`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
@@ -29,6 +29,8 @@ pub struct Preparing<'a, 'b> {
     pub table: &'a Table,
     pub to: &'a mut Preparation<'b>,
     pub selection: Selection,
+    /// Casts to the type that their selector has already, by their place in the statement.
+    own_casts: HashSet<*const RawSelector>,
 }
 
 /// What a selector costs, in units of work.
@@ -43,7 +45,7 @@ fn cannot_infer(raw: &RawSelector) -> Error {
 
 impl<'a, 'b> Preparing<'a, 'b> {
     pub fn new(table: &'a Table, to: &'a mut Preparation<'b>) -> Preparing<'a, 'b> {
-        Preparing { table, to, selection: Selection::default() }
+        Preparing { table, to, selection: Selection::default(), own_casts: HashSet::new() }
     }
 
     pub fn resolve<'r>(&self, raw: &'r RawSelector) -> Result<Resolved<'r>> {
@@ -56,32 +58,12 @@ impl<'a, 'b> Preparing<'a, 'b> {
             return Err(cannot_infer(of.raw));
         }
         let item = self.selector(of, None)?;
-        Ok((item, self.item_name(of.raw)?))
+        Ok((item, self.shown(of.raw)))
     }
 
-    /// A cast to the type that a selector has already does not show, nor one in the arguments of a call.
-    fn item_name(&self, raw: &RawSelector) -> Result<String> {
-        if let RawSelector::Cast { selector, to } = raw {
-            let known = match selector.as_ref() {
-                RawSelector::Column(column) => {
-                    let column = find_column(self.table, column)?;
-                    Some(receiver(self.table, column)?.cql_type)
-                }
-                RawSelector::Cast { to, .. } => Some(self.type_named(to)?),
-                _ => None,
-            };
-            if known == Some(self.type_named(to)?) {
-                return self.item_name(selector);
-            }
-        }
-        if let RawSelector::Call { name, arguments } = raw
-            && let [cast @ RawSelector::Cast { selector, .. }] = arguments.as_slice()
-            && self.item_name(cast)? == self.item_name(selector)?
-        {
-            let arguments = vec![selector.as_ref().clone()];
-            return self.item_name(&RawSelector::Call { name: name.clone(), arguments });
-        }
-        Ok(names::name(raw))
+    /// What is shown of a selector: casts to the type that it has already are not.
+    fn shown(&self, raw: &RawSelector) -> String {
+        names::shown(raw, &|cast| self.own_casts.contains(&std::ptr::from_ref(cast)))
     }
 
     fn selector(&mut self, of: &Resolved<'_>, expected: Option<&CqlType>) -> Result<Item> {
@@ -92,7 +74,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             (RawSelector::WriteTime(_), [part]) => self.time(raw, part, TimeKind::WriteTime),
             (RawSelector::MaxWriteTime(_), [part]) => self.time(raw, part, TimeKind::MaxWriteTime),
             (RawSelector::Ttl(_), [part]) => self.time(raw, part, TimeKind::Ttl),
-            (RawSelector::Cast { to, .. }, [part]) => self.cast(part, to),
+            (RawSelector::Cast { to, .. }, [part]) => self.cast(raw, part, to),
             (RawSelector::Field { field, .. }, [part]) => self.field(part, field),
             (RawSelector::Element { key, .. }, [part]) => self.element(part, key),
             (RawSelector::Slice { from, to, .. }, [part]) => {
@@ -108,10 +90,6 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 None => self.composed(of, expected),
             },
         }
-    }
-
-    fn type_named(&self, text: &TypeText) -> Result<CqlType> {
-        self.to.cql_type(text)
     }
 
     fn column(&mut self, name: &Name) -> Result<Item> {
@@ -178,7 +156,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 return Ok(Item { selector: item.selector, cql_type: to });
             }
         }
-        let shown = self.item_name(whole.raw)?;
+        let shown = self.shown(whole.raw);
         Err(Error::InvalidRequest(format!(
             "Cannot assign value {shown} to {shown} of type {}",
             to.freeze().cql_name()
@@ -302,10 +280,11 @@ impl<'a, 'b> Preparing<'a, 'b> {
         Ok(Item { selector: Selector::Aggregate(self.selection.aggregates.len() - 1), cql_type })
     }
 
-    fn cast(&mut self, part: &Resolved<'_>, text: &TypeText) -> Result<Item> {
+    fn cast(&mut self, whole: &RawSelector, part: &Resolved<'_>, text: &TypeText) -> Result<Item> {
         let of = self.selector(part, None)?;
-        let (from, to) = (of.cql_type.base().clone(), self.type_named(text)?);
+        let (from, to) = (of.cql_type.base().clone(), self.to.cql_type(text)?);
         if from == to {
+            self.own_casts.insert(whole);
             return Ok(of);
         }
         let argument = SelectorArgument::new(part, self.to);

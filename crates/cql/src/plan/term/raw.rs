@@ -173,10 +173,8 @@ impl<'r> Inference<'r> {
             (RawTerm::UserType(fields), CqlType::Udt(udt)) => {
                 let types: HashMap<&[u8], &CqlType> =
                     udt.fields.iter().map(|(field, t)| (field.as_slice(), t)).collect();
+                // A field that the type does not have is refused later, by its name.
                 let known = |name: &str| types.get(name.as_bytes()).copied();
-                if fields.iter().any(|(name, _)| known(&name.text).is_none()) {
-                    return Ok(Match::No);
-                }
                 let pairs = fields.iter().filter_map(|(name, raw)| Some((raw, known(&name.text)?)));
                 self.all(pairs)?.and(Match::Weak)
             }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use halcyon_guardrails::{Config, Said, Threshold};
+use halcyon_guardrails::{Config, Threshold};
 use halcyon_model::CqlType;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::token::split_key;
@@ -55,12 +55,8 @@ impl Watched {
         if spec.judge(bounds, value, "").is_none() {
             return;
         }
-        if let Some(Said { text, is_failure }) = spec.judge(bounds, value, &what()) {
-            self.reporter.report(if is_failure {
-                Event::error(text)
-            } else {
-                Event::warning(text)
-            });
+        if let Some(said) = spec.judge(bounds, value, &what()) {
+            self.reporter.report(Event::Guardrail(said));
         }
     }
 

@@ -69,7 +69,7 @@ pub use metrics::table::{Measure, Summary, TableStats};
 pub use options::{CommitFailurePolicy, DiskFailurePolicy, LatencyTarget, Options};
 pub use read::ReadStream;
 pub use report::{SizeEstimate, TableDetails, TableSizes};
-pub use reporter::{Event, FailurePolicy, Reporter};
+pub use reporter::{Compacted, CompactionFailed, Event, FailurePolicy, Reporter, Severity};
 pub use schema::{Schema, SchemaLock};
 pub use shard::Shard;
 pub use snapshots::{Snapshot, SnapshotOptions, Snapshots, remove_folder};

@@ -8,7 +8,7 @@ use halcyon_io::{
     resources, spawn,
 };
 use halcyon_server::settings::{Machine, Overrides, Settings};
-use halcyon_server::{Level, Log};
+use halcyon_server::{Level, Log, Threshold};
 
 use crate::allocator;
 use crate::console::{Console, Verbosity};
@@ -26,7 +26,7 @@ Then, from another terminal:
   cqlsh 127.0.0.1 9042
 
 Writes are durable before they are acknowledged (commitlog_sync: batch) unless the configuration says otherwise.
-The log is on standard error: INFO  [main] 2026-05-04 12:00:00,123 - text. New files and directories are private (0600, 0700).
+The log is on standard error, or in files (log_destination): INFO  [main] 2026-05-04T12:00:00,123 node.rs:142 - text. New files and directories are private (0600, 0700).
 SIGTERM, SIGHUP or Ctrl-C drains the node: it answers requests in flight and flushes memtables; Apache Cassandra can then open the directory.
 A second signal ends the process at once; the next start replays the commit log.
 
@@ -50,9 +50,9 @@ pub(crate) struct ServeArgs {
     /// auto, uring or pool [default: auto]
     #[arg(long, value_name = "ENGINE")]
     io_engine: Option<BackendChoice>,
-    /// What the log on standard error has: error, warn, info or debug [default: info]
+    /// Level of the log: off, error, warn, info, debug, trace or all (log_level) [default: info]
     #[arg(long, value_name = "LEVEL", env = "HALCYON_LOG_LEVEL")]
-    log_level: Option<Level>,
+    log_level: Option<Threshold>,
 }
 
 /// Memory that is not counted, which the shares of caches, memtables and requests leave free: code, stacks, filters and summaries of
@@ -70,6 +70,7 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
         port: args.port,
         shards: args.shards,
         io_engine: args.io_engine,
+        log_level: args.log_level.or(usual(console).map(Threshold::from)),
         rackdc: args.config.as_deref().and_then(beside),
     };
     let available = resources::available_memory();
@@ -82,7 +83,8 @@ pub(crate) fn run(args: &ServeArgs, console: Console) -> Result<()> {
         })?;
     let mut signals = Signals::catch()?;
     descriptors::raise_limit();
-    let (log, _writer) = Log::written(args.log_level.unwrap_or(usual(console)), std::io::stderr());
+    let is_journal = std::env::var_os("JOURNAL_STREAM").is_some();
+    let (log, _writer) = Log::open(&settings.log, is_journal).map_err(Failure::unreadable)?;
     log.take_panics();
     let told = log.clone();
     let stop = async move {
@@ -114,11 +116,11 @@ async fn stop_signal(signals: &mut Signals, log: &Log) -> &'static str {
 }
 
 /// The level that `--quiet` and `--verbose` ask for.
-fn usual(console: Console) -> Level {
+fn usual(console: Console) -> Option<Level> {
     match console.verbosity {
-        Verbosity::Quiet => Level::Error,
-        Verbosity::Normal => Level::Info,
-        Verbosity::Verbose => Level::Debug,
+        Verbosity::Quiet => Some(Level::Error),
+        Verbosity::Normal => None,
+        Verbosity::Verbose => Some(Level::Debug),
     }
 }
 

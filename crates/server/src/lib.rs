@@ -24,7 +24,6 @@ mod endpoint;
 mod internal;
 mod listen;
 mod log;
-mod log_writer;
 mod login;
 mod metrics;
 mod node;
@@ -45,6 +44,5 @@ mod virtual_tables;
 #[cfg(test)]
 mod tests;
 
-pub use log::{Level, Line, Log};
-pub use log_writer::LogWriter;
+pub use log::{Format, Level, Line, Log, LogOptions, LogWriter, Threshold};
 pub use node::{Error, serve, serve_on};

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use halcyon_access::Access;
-use halcyon_engine::{Engine, Event, FailurePolicy, RecoveryReport};
+use halcyon_engine::{Engine, FailurePolicy, RecoveryReport, Severity as EventSeverity};
 use halcyon_io::clock::{self, Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
 use halcyon_io::{
@@ -35,7 +35,7 @@ use crate::denylist;
 use crate::encryption::Encryption;
 use crate::endpoint::{self, Watch};
 use crate::listen;
-use crate::log::Log;
+use crate::log::{Level, Log};
 use crate::login;
 use crate::metrics::ClientMetrics;
 use crate::metrics::node::OfNode;
@@ -581,14 +581,13 @@ async fn until_stopped(
 }
 
 fn tell_news(engine: &Engine, log: &Log) {
-    for Event { is_warning, is_error, text } in engine.reporter().take_events() {
-        if is_error {
-            log.error(format_args!("{text}"));
-        } else if is_warning {
-            log.warning(format_args!("{text}"));
-        } else {
-            log.say(format_args!("{text}"));
-        }
+    for event in engine.reporter().take_events() {
+        let level = match event.severity() {
+            EventSeverity::Info => Level::Info,
+            EventSeverity::Warning => Level::Warn,
+            EventSeverity::Error => Level::Error,
+        };
+        log.event(level, event.logger(), &event);
     }
 }
 

@@ -9,11 +9,10 @@ use crate::printed::output;
 use crate::{Result, repository};
 
 /// Phrases of the file's folder that are older than the check. A folder that is not listed has none.
-const KNOWN: [(&str, usize); 8] = [
+const KNOWN: [(&str, usize); 7] = [
     ("bench", 4),
     ("crates/model", 1),
     ("crates/query", 3),
-    ("crates/server", 2),
     ("crates/sstable", 1),
     ("docs", 14),
     ("e2e", 15),

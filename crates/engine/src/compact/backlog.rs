@@ -81,14 +81,10 @@ impl Compactor {
         self.pace.set_pressure(pressure);
         if pressure.urgent != before {
             hurry_idle_threads(pressure.urgent);
-            self.reporter.report(Event::info(if pressure.urgent {
-                format!(
-                    "compaction is behind: reads may meet {worst} SSTables too many; it goes at full speed and priority until that is \
-                     less than {URGENT}, whatever compaction_latency_target says"
-                )
-            } else {
-                "compaction has caught up: it is idle work again".to_owned()
-            }));
+            self.reporter.report(match pressure.urgent {
+                true => Event::CompactionBehind { excess: worst, calm: URGENT as usize },
+                false => Event::CompactionCaughtUp,
+            });
         }
     }
 
@@ -98,12 +94,9 @@ impl Compactor {
         let before = store.write_wait_us.swap(micros, Relaxed);
         let table = store.table().full_name();
         if before == 0 && micros > 0 {
-            self.reporter.report(Event::warning(format!(
-                "writes to {table} are slowed, for reads of it may meet {excess} SSTables too many; raise concurrent_compactors or \
-                 compaction_throughput, or write less"
-            )));
+            self.reporter.report(Event::WritesSlowed { table, excess });
         } else if before > 0 && micros == 0 {
-            self.reporter.report(Event::info(format!("writes to {table} are not slowed any more")));
+            self.reporter.report(Event::WritesNotSlowed { table });
         }
     }
 }

@@ -13,6 +13,7 @@ use halcyon_sstable::Error as SSTable;
 
 use super::Compactor;
 use crate::options::DiskFailurePolicy;
+use crate::reporter::CompactionFailed;
 use crate::tables::store::Store;
 use crate::version::LiveSSTable;
 use crate::{Error, Event};
@@ -65,20 +66,6 @@ impl Compactor {
         if matches!(error, Error::Compaction(Compaction::Cancelled)) {
             return;
         }
-        let table = store.table().full_name();
-        let names: Vec<String> = inputs.iter().map(|live| live.descriptor().to_string()).collect();
-        let inputs_now = match error {
-            Error::Compaction(Compaction::InDoubt(_)) => {
-                "stay, and the next start decides whether its outputs replace them"
-            }
-            _ => "stay",
-        };
-        let mut text = format!(
-            "compaction of {table} failed, its {} inputs [{}] {inputs_now}: {error}; {}",
-            inputs.len(),
-            names.join(", "),
-            cure(error)
-        );
         let policy = self.storage.options.disk_failure_policy;
         let suspect = corrupt_file(error).and_then(|path| {
             let is_of = |live: &&Arc<LiveSSTable>| {
@@ -87,13 +74,21 @@ impl Compactor {
             };
             inputs.iter().find(is_of)
         });
-        if let Some(live) = suspect {
-            live.suspect();
-            text += "; it is left out of compactions until then";
-        } else {
-            let backoff = store.backoff.begin(self.storage.disk.clock().now());
-            text += &format!("; tried again in {} s", backoff.as_secs());
-        }
+        let retried_after = match suspect {
+            Some(live) => {
+                live.suspect();
+                None
+            }
+            None => Some(store.backoff.begin(self.storage.disk.clock().now())),
+        };
+        let event = Event::CompactionFailed(Box::new(CompactionFailed {
+            table: store.table().full_name(),
+            inputs: inputs.iter().map(|live| live.descriptor().to_string()).collect(),
+            is_in_doubt: matches!(error, Error::Compaction(Compaction::InDoubt(_))),
+            why: error.to_string(),
+            cure: cure(error),
+            retried_after,
+        }));
         let stops = match policy {
             DiskFailurePolicy::Die | DiskFailurePolicy::StopParanoid => {
                 suspect.is_some() || is_device_failure(error)
@@ -102,8 +97,8 @@ impl Compactor {
             DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore => false,
         };
         if stops {
-            self.reporter.disk_failed(format!("writes are refused since a {text}"));
+            self.reporter.disk_failed(format!("writes are refused since a {event}"));
         }
-        self.reporter.report(Event::warning(text));
+        self.reporter.report(event);
     }
 }

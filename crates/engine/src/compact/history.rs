@@ -1,7 +1,5 @@
 //! Records finished compactions: a row of `system.compaction_history` and a line in the log.
 
-use std::fmt::Write;
-
 use halcyon_compaction::Outcome;
 use halcyon_model::bytes::Put;
 use halcyon_model::{DeletionTime, Liveness};
@@ -11,6 +9,7 @@ use halcyon_stream::{Cell, ComplexDeletion, Mutation, PartitionKey, RowBuf, Span
 use super::Compactor;
 use super::task::Running;
 use crate::Event;
+use crate::reporter::Compacted;
 
 /// `{name: value}` as a frozen map of texts.
 fn frozen_map(pairs: &[(&str, &str)]) -> Vec<u8> {
@@ -79,51 +78,26 @@ fn merged(outcome: &Outcome) -> impl Iterator<Item = (usize, u64)> + '_ {
     outcome.merged_partitions.iter().copied().enumerate().filter(|(_, count)| *count > 0)
 }
 
-fn mebibytes(bytes: u64) -> String {
-    format!("{:.3}MiB", bytes as f64 / f64::from(1 << 20))
-}
-
-/// In the words of Cassandra's `CompactionTask`.
-fn line(running: &Running, outcome: &Outcome, millis: u64) -> String {
-    let mut outputs = String::new();
-    for output in &outcome.outputs {
-        let _ = write!(outputs, "{output}-,");
-    }
-    let mut counts = String::new();
-    for (inputs, count) in merged(outcome) {
-        let _ = write!(counts, "{inputs}:{count}, ");
-    }
-    let (from, to) = (outcome.file_read, outcome.file_written);
-    let rate = |bytes: u64| mebibytes(bytes.saturating_mul(1000) / millis.max(1));
-    let total: u64 = merged(outcome).map(|(inputs, count)| inputs as u64 * count).sum();
-    format!(
-        "Compacted ({}) {} {} sstables to [{outputs}] to level={}.  {} to {} (~{}% of original) in {millis}ms.  \
-         Read Throughput = {}/s, Write Throughput = {}/s.  {total} total partitions merged to {}.  \
-         Partition merge counts were {{{counts}}}",
-        running.id_text(),
-        format_args!("{}.{}:", running.keyspace, running.table),
-        outcome.inputs,
-        running.level,
-        mebibytes(from),
-        mebibytes(to),
-        (to.saturating_mul(100)).checked_div(from).unwrap_or(0),
-        rate(from),
-        rate(to),
-        outcome.partitions_written,
-    )
-}
-
 /// Records a successful compaction.
 pub(super) async fn record(compactor: &Compactor, running: &Running, outcome: &Outcome) {
     let (clock, reporter) = (compactor.disk().clock(), &compactor.reporter);
     let took = clock.now().saturating_since(running.began);
-    let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    reporter.report(Event::info(line(running, outcome, millis)));
+    let table = format!("{}.{}", running.keyspace, running.table);
+    reporter.report(Event::Compacted(Box::new(Compacted {
+        id: running.id,
+        table: table.clone(),
+        inputs: outcome.inputs,
+        outputs: outcome.outputs.iter().map(ToString::to_string).collect(),
+        level: running.level,
+        read: outcome.file_read,
+        written: outcome.file_written,
+        took,
+        partitions_written: outcome.partitions_written,
+        merged: merged(outcome).collect(),
+    })));
     if outcome.duplicate_rows > 0 {
-        let (keyspace, table, rows) = (&running.keyspace, &running.table, outcome.duplicate_rows);
-        reporter.report(Event::warning(format!(
-            "{keyspace}.{table}: {rows} rows that an SSTable had twice were merged"
-        )));
+        let rows = outcome.duplicate_rows;
+        reporter.report(Event::DuplicateRowsMerged { table, rows });
     }
     let table = running.store.table();
     let name = (table.schema.keyspace.as_str(), table.schema.name.as_str());

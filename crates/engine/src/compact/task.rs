@@ -65,10 +65,6 @@ pub struct CompactionTask {
 }
 
 impl Running {
-    pub(super) fn id_text(&self) -> String {
-        halcyon_model::uuid::text(&self.id)
-    }
-
     pub(super) fn shown(&self) -> CompactionTask {
         CompactionTask {
             id: self.id,

@@ -12,7 +12,7 @@ use crate::memtable::{Memtable, Slot};
 use crate::options::DiskFailurePolicy;
 use crate::shard::{Shard, ShardTable};
 use crate::tables::store::Store;
-use crate::{Error, Result};
+use crate::{Error, Event, Result};
 
 /// After which a flush that failed is tried again, where the disk failure policy says so.
 const RETRY: Duration = Duration::from_secs(5);
@@ -207,19 +207,22 @@ impl Flusher {
             self.storage.options.disk_failure_policy,
             DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore
         );
-        let again = || format!("a flush of {table} failed ({error}); it is tried again");
+        let again = |kind| {
+            let (table, why) = (table.clone(), error.to_string());
+            self.reporter.report(Event::FlushFailed { table, why, kind });
+        };
         if self.reporter.check_whole().is_err() {
             return;
         }
         if let Some(key) = error.spares_device() {
-            return self.reporter.warn_once(key, again());
+            return again(key);
         }
-        self.reporter.disk_failed(match tolerant {
-            true => again(),
-            false => format!(
-                "writes are refused since a flush of {table} failed ({error}); nothing acknowledged is lost, the commit log has \
-                 it. Free space or repair the disk, then restart"
-            ),
-        });
+        if tolerant {
+            return again("disk");
+        }
+        self.reporter.disk_failed(format!(
+            "writes are refused since a flush of {table} failed ({error}); nothing acknowledged is lost, the commit log has \
+             it. Free space or repair the disk, then restart"
+        ));
     }
 }

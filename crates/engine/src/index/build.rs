@@ -26,7 +26,7 @@ use crate::storage::Storage;
 use crate::tables::Tables;
 use crate::tables::store::Store;
 use crate::version::LiveSSTable;
-use crate::{Error, Result};
+use crate::{Error, Event, Result};
 
 /// How long CREATE INDEX waits for the index: one of a small table can be searched at once.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -108,10 +108,7 @@ impl Indexes {
         let stopped = matches!(error, Error::Compaction(halcyon_compaction::Error::Cancelled));
         if !stopped && !self.schedule.is_stopped() {
             let table = store.table().full_name();
-            self.reporter.warn_once(
-                "index build",
-                format!("an index of {table} could not be built: {error}"),
-            );
+            self.reporter.report(Event::IndexNotBuilt { table, why: error.to_string() });
         }
     }
 
@@ -237,8 +234,7 @@ impl Shard {
         error: &halcyon_sstable::Error,
     ) {
         live.close_index(&index.name);
-        let text = format!("an index is built again, because its file is damaged: {error}");
-        self.reporter().warn_once("damaged index", text);
+        self.reporter().report(Event::IndexDamaged { why: error.to_string() });
         self.tables().schedule.complete_indexes(store);
     }
 

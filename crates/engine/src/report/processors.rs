@@ -9,7 +9,7 @@ use std::time::Duration;
 use halcyon_io::Disk;
 use halcyon_io::clock::Instant;
 
-use crate::reporter::Reporter;
+use crate::reporter::{Event, Reporter};
 
 const WINDOW: Duration = Duration::from_secs(60);
 /// A fiftieth of all processors: requests at the 99th percentile notice that.
@@ -35,24 +35,18 @@ impl Seen {
         let seen = Seen::at(disk, now);
         let withheld = seen.withheld.saturating_sub(self.withheld);
         *self = seen;
-        if let Some(text) = warning(withheld, elapsed, disk.runtime().core_count()) {
-            reporter.warn_once("processors", text);
+        if let Some(event) = event(withheld, elapsed, disk.runtime().core_count()) {
+            reporter.report(event);
         }
     }
 }
 
-fn warning(withheld: Duration, elapsed: Duration, cores: usize) -> Option<String> {
+/// What is to be reported, if much was withheld.
+fn event(withheld: Duration, elapsed: Duration, cores: usize) -> Option<Event> {
     // A group is throttled on cores of its machine, which may be more than it gets in the end.
     let share = (withheld.as_secs_f64() / elapsed.as_secs_f64() / cores as f64).min(1.0);
-    (share >= MUCH).then(|| {
-        format!(
-            "{:.0} % of the processors' time was withheld from this node in the last {} seconds, and requests waited meanwhile: by the host of \
-             the virtual machine, whose quota may count its disk I/O too, or by a CPU limit of the control group \
-             (Kubernetes: resources.limits.cpu). Raise that, or give the node less to do; halcyon_views.node has the sum",
-            share * 100.0,
-            elapsed.as_secs(),
-        )
-    })
+    let percent = (share * 100.0).round() as u32;
+    (share >= MUCH).then_some(Event::ProcessorsWithheld { percent, window: elapsed })
 }
 
 #[cfg(test)]
@@ -63,9 +57,9 @@ mod tests {
     #[test]
     fn much_is_told() {
         let minute = Duration::from_secs(60);
-        let text = warning(Duration::from_secs(12), minute, 2).unwrap();
+        let text = event(Duration::from_secs(12), minute, 2).unwrap().to_string();
         assert!(text.starts_with("10 % of the processors' time"), "{text}");
-        assert_eq!(warning(Duration::from_secs(12), minute, 16), None);
-        assert!(warning(10 * minute, minute, 2).unwrap().starts_with("100 %"));
+        assert_eq!(event(Duration::from_secs(12), minute, 16), None);
+        assert!(event(10 * minute, minute, 2).unwrap().to_string().starts_with("100 %"));
     }
 }

@@ -1,9 +1,10 @@
 //! What the node tells its operator, and whether it serves requests. Every service holds the reporter, and the reporter needs none of them.
 //!
-//! 1. A service reports events; they are queued until the server takes them (`events.rs`).
+//! 1. A service reports events (`event.rs`); they are queued until the server takes them (`events.rs`).
 //! 2. A service says what has failed; the failure policy of disk or commit log decides what that stops (`health.rs`).
 //! 3. What changes several things in memory holds [`Changing`] meanwhile: a panic in between ends the node.
 
+mod event;
 mod events;
 mod health;
 
@@ -14,7 +15,8 @@ use halcyon_sstable::Error as Damaged;
 
 use crate::options::{CommitFailurePolicy, DiskFailurePolicy};
 use crate::{Error, Options, Result};
-pub use events::Event;
+use event::{COMMIT_LOG, COMMIT_LOG_SPACE};
+pub use event::{Compacted, CompactionFailed, Event, Severity};
 use events::Events;
 pub use health::FailurePolicy;
 use health::Health;
@@ -49,13 +51,13 @@ impl Reporter {
         })
     }
 
-    pub(crate) fn report(&self, event: Event) {
-        self.events.push(event);
+    /// Reports an event; one that repeats itself once a minute.
+    pub fn report(&self, event: Event) {
+        self.events.push(event, self.clock.now());
     }
 
-    /// Reports a warning unless one of the same kind was reported during the last minute.
-    pub fn warn_once(&self, kind: &'static str, text: String) {
-        self.events.warn_once(kind, text, self.clock.now());
+    fn failed(&self, kind: &'static str, why: String) {
+        self.report(Event::Failed { kind, why });
     }
 
     /// The events since the last call, oldest first.
@@ -105,9 +107,7 @@ impl Reporter {
                 self.health.stop(why, FailurePolicy::Stop);
             }
             DiskFailurePolicy::Die => self.health.stop(why, FailurePolicy::Die),
-            DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore => {
-                self.warn_once("disk", why)
-            }
+            DiskFailurePolicy::BestEffort | DiskFailurePolicy::Ignore => self.failed("disk", why),
         }
     }
 
@@ -115,7 +115,7 @@ impl Reporter {
     pub(crate) fn read_failed(&self, error: &Error) {
         let text = || format!("a read failed: {error}");
         if let Some(key) = error.spares_device() {
-            return self.warn_once(key, text());
+            return self.failed(key, text());
         }
         match error {
             Error::Disk(_) => self.disk_failed(text()),
@@ -124,7 +124,7 @@ impl Reporter {
                     DiskFailurePolicy::StopParanoid | DiskFailurePolicy::Die => {
                         self.disk_failed(text());
                     }
-                    _ => self.warn_once("damage", text()),
+                    _ => self.failed("damage", text()),
                 }
             }
             Error::SSTable(Damaged::Io(_)) => self.disk_failed(text()),
@@ -138,12 +138,12 @@ impl Reporter {
             CommitFailurePolicy::Stop => self.health.stop(why, FailurePolicy::Stop),
             CommitFailurePolicy::StopCommit => self.health.stop(why, FailurePolicy::StopWrites),
             CommitFailurePolicy::Die => self.health.stop(why, FailurePolicy::Die),
-            CommitFailurePolicy::Ignore => self.warn_once("log", why),
+            CommitFailurePolicy::Ignore => self.failed(COMMIT_LOG, why),
         }
     }
 
     /// Reports that the commit log lacks space; it continues once there is some.
     pub(crate) fn log_is_full(&self, why: String) {
-        self.warn_once("space", why);
+        self.failed(COMMIT_LOG_SPACE, why);
     }
 }

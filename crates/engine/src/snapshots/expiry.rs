@@ -26,10 +26,7 @@ impl Snapshots {
         let body = move || async move {
             let removed = contained(snapshots.remove_expired_snapshots(now_ms)).await;
             let next = removed.unwrap_or(Err(Error::Gone(Gone))).unwrap_or_else(|e| {
-                snapshots
-                    .tables
-                    .reporter
-                    .report(Event::warning(format!("expired snapshots are not removed: {e}")));
+                snapshots.tables.reporter.report(Event::SnapshotsNotExpired { why: e.to_string() });
                 UNKNOWN
             });
             snapshots.next_expiry.add(next);
@@ -56,14 +53,12 @@ impl Snapshots {
                     next = next.min(expires_ms);
                     continue;
                 }
-                let what = folder.display();
+                let snapshot = folder.clone();
                 let event = match remove_folder(&self.storage.disk, &folder).await {
-                    Ok(()) => {
-                        Event::info(format!("the snapshot {what} has expired and is removed"))
-                    }
+                    Ok(()) => Event::SnapshotExpired { snapshot },
                     Err(e) => {
                         next = UNKNOWN;
-                        Event::warning(format!("the snapshot {what} has expired, but remains: {e}"))
+                        Event::SnapshotRemains { snapshot, why: e.to_string() }
                     }
                 };
                 self.tables.reporter.report(event);

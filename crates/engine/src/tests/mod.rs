@@ -37,7 +37,8 @@ use halcyon_stream::{
 use halcyon_schema::rows::{WriteTime, difference};
 
 use crate::{
-    Engine, Options, RangeBound, Read, ReadTarget, RecoveryReport, Result, Shard, TokenRange,
+    Engine, Options, RangeBound, Read, ReadTarget, RecoveryReport, Result, Severity, Shard,
+    TokenRange,
 };
 
 const ID: [u8; 16] = *b"0123456789abcdef";
@@ -296,8 +297,13 @@ async fn contents(node: &Node, table: &Arc<Table>) -> BTreeMap<(i32, i32), i32> 
 }
 
 fn warnings(node: &Node) -> Vec<String> {
-    let news = node.engine.reporter().take_events().into_iter().filter(|news| news.is_warning);
-    news.map(|news| news.text).collect()
+    let news = node
+        .engine
+        .reporter()
+        .take_events()
+        .into_iter()
+        .filter(|news| news.severity() >= Severity::Warning);
+    news.map(|news| news.to_string()).collect()
 }
 
 fn user_table(node: &Node) -> Arc<Table> {

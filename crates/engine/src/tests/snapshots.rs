@@ -56,7 +56,7 @@ fn expired_ones_are_removed() {
             .reporter()
             .take_events()
             .into_iter()
-            .filter(|e| e.text.contains("has expired"));
+            .filter(|e| matches!(e, crate::Event::SnapshotExpired { .. }));
         assert_eq!(told.count(), 2);
     });
 }

@@ -1,4 +1,4 @@
-//! `drain`, `reloadssl`, `getlogginglevels`, `gettraceprobability`, `settraceprobability`.
+//! `drain`, `reloadssl`, `getlogginglevels`, `setlogginglevel`, `gettraceprobability`, `settraceprobability`.
 
 use super::arguments::Call;
 use super::failure::{Failure, Result};
@@ -16,14 +16,18 @@ pub(super) async fn reload_certificates(node: &mut Node) -> Result<()> {
     node.command("reloadssl", ("", ""), "").await
 }
 
-/// The log has one level: the root's.
+/// The root first, then by name.
 pub(super) async fn logging_levels(node: &mut Node, out: &mut String) -> Result<()> {
-    let rows = node.rows("SELECT log_level FROM halcyon_views.node").await?;
+    let rows = node.rows("SELECT logger, level FROM halcyon_views.logging_levels").await?;
     out.push_str(&format!("\n{:<50}{:>10}\n", "Logger Name", "Log Level"));
     for row in rows.iter() {
-        out.push_str(&format!("{:<50}{:>10}\n", "ROOT", row.text("log_level")));
+        out.push_str(&format!("{:<50}{:>10}\n", row.text("logger"), row.text("level")));
     }
     Ok(())
+}
+
+pub(super) async fn set_logging_level(call: &Call, node: &mut Node) -> Result<()> {
+    node.command("setlogginglevel", ("", ""), &call.arguments.join(" ")).await
 }
 
 pub(super) async fn trace_probability(node: &mut Node, out: &mut String) -> Result<()> {

@@ -387,6 +387,18 @@ pub(super) const VERBS: &[Verb] = &[
     },
     Verb {
         syntax: Syntax {
+            name: "setlogginglevel",
+            about: "Set the log level threshold for a given component or class. Will reset to the initial configuration if called with no parameters.",
+            options: &[],
+            arguments: some(
+                "<component|class> <level>",
+                "The component or class to change the level for and the log level threshold to set. Will reset to initial level if omitted. Available components:  bootstrap, compaction, repair, streaming, cql, ring",
+            ),
+        },
+        run: |call, node, _| Box::pin(settings::set_logging_level(call, node)),
+    },
+    Verb {
+        syntax: Syntax {
             name: "settraceprobability",
             about: "Sets the probability for tracing any given request to value. 0 disables, 1 enables for all requests, 0 is the default",
             options: &[],
@@ -576,7 +588,6 @@ pub(super) const OF_CASSANDRA_ONLY: &[&str] = &[
     "setdefaultrf",
     "sethintedhandoffthrottlekb",
     "setinterdcstreamthroughput",
-    "setlogginglevel",
     "setmaxhintwindow",
     "setsnapshotthrottle",
     "setstreamthroughput",

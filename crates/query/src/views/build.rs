@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{LocalBoxFuture, join_all};
-use halcyon_engine::{RangeBound, Read, ReadTarget, Shard, TokenRange};
+use halcyon_engine::{Event, RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{self, unix_seconds};
 use halcyon_io::{Gone, contained, panic_point, spawn};
 use halcyon_model::DeletionTime;
@@ -39,10 +39,7 @@ pub(crate) fn build(shard: &Rc<Shard>, view: TableId) {
             let built = contained(build_all(&shard, view)).await;
             let gone = || Err(Error::Server(Gone.to_string()));
             let Err(error) = built.unwrap_or_else(gone) else { return };
-            let text = format!(
-                "a materialized view could not be built, sleeping 5 minutes before restarting: {error}"
-            );
-            shard.reporter().warn_once("view build", text);
+            shard.reporter().report(Event::ViewNotBuilt { why: error.to_string() });
             drop(shard);
             clock::sleep(PAUSE).await;
         }

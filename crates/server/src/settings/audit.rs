@@ -23,7 +23,7 @@ impl Values {
     }
 
     /// The members of a mapping that are not null; those that are themselves mappings as they are.
-    fn members(&self, key: &str) -> Result<Vec<(&str, &Node)>> {
+    pub(super) fn members(&self, key: &str) -> Result<Vec<(&str, &Node)>> {
         match self.node(key) {
             None => Ok(Vec::new()),
             Some(Node::Map(members)) => {

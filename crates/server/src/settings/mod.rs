@@ -14,6 +14,7 @@ mod file;
 mod guardrails;
 mod keys;
 mod limits;
+mod log;
 mod protection;
 mod running;
 mod storage;
@@ -31,6 +32,7 @@ use error::Errors;
 pub use error::{Error, Result};
 use halcyon_model::units;
 
+use crate::log::{LogOptions, Threshold};
 use crate::request_log::options::RequestLogOptions;
 use file::Node;
 pub(crate) use guardrails::GivenGuardrails;
@@ -45,6 +47,7 @@ pub struct Overrides {
     pub port: Option<u16>,
     pub shards: Option<usize>,
     pub io_engine: Option<BackendChoice>,
+    pub log_level: Option<Threshold>,
     /// What `cassandra-rackdc.properties` says, if there is one beside the file.
     pub rackdc: Option<String>,
 }
@@ -129,6 +132,7 @@ pub struct Settings {
     pub engine: halcyon_engine::Options,
     pub saved_caches: SavedCaches,
     pub(crate) request_logs: RequestLogOptions,
+    pub log: LogOptions,
     /// `None`: off.
     pub denylist: Option<halcyon_query::DenylistOptions>,
     /// Directories to be made, beside the engine's.
@@ -167,14 +171,15 @@ impl Settings {
         let buffers = errors.take(values.bytes("io_buffer_budget"));
         let saved_caches = errors.take(values.saved_caches());
         let request_logs = errors.take(values.request_logs(&data_dir));
+        let log = errors.take(values.log(&data_dir, overrides));
         let denylist = errors.take(values.denylist()).flatten();
         let shards = errors.take(values.shards(overrides, machine));
         let engine = errors.take(values.engine(&data_dir, shards.unwrap_or(1), machine));
         errors.check()?;
         let all =
             (num_tokens, storage_port, transport, metrics, limits, buffers, saved_caches, engine);
-        let Some(request_logs) = request_logs else {
-            return Err(Error::Refused("audit_logging_options cannot be read".to_owned()));
+        let (Some(request_logs), Some(log)) = (request_logs, log) else {
+            return Err(Error::Refused("the options of a log cannot be read".to_owned()));
         };
         let (
             Some(num_tokens),
@@ -199,18 +204,12 @@ impl Settings {
             metrics,
             limits,
             access: access.unwrap_or_default(),
-            disk: DiskOptions {
-                // Enough for compactions beside reads; on a small machine, less.
-                buffer_budget: buffers
-                    .unwrap_or_else(|| (machine.memory / 8).clamp(16 << 20, 64 << 20))
-                    as usize,
-                backend: overrides.io_engine.or(values.parsed("io_engine")),
-                ..DiskOptions::default()
-            },
+            disk: values.disk(buffers, overrides, machine),
             hints_directory: values.directory("hints_directory", &data_dir, "hints"),
             engine,
             saved_caches,
             request_logs,
+            log,
             denylist,
             given_guardrails: values.given_guardrails(),
             listed: values.listed(),
@@ -378,6 +377,16 @@ impl Values {
                 .unwrap_or_else(|| of_memory(256).max(10 << 20)),
             trace_ttl: self.duration("trace_type_query_ttl")?.unwrap_or(Duration::from_secs(86400)),
         })
+    }
+
+    fn disk(&self, buffers: Option<u64>, overrides: &Overrides, machine: Machine) -> DiskOptions {
+        // Enough for compactions beside reads; on a small machine, less.
+        let usual = || (machine.memory / 8).clamp(16 << 20, 64 << 20);
+        DiskOptions {
+            buffer_budget: usize::try_from(buffers.unwrap_or_else(usual)).unwrap_or(usize::MAX),
+            backend: overrides.io_engine.or(self.parsed("io_engine")),
+            ..DiskOptions::default()
+        }
     }
 
     fn metrics(&self) -> Result<MetricsAddress> {

@@ -63,6 +63,7 @@ fn the_command_line_goes_first() {
         port: Some(7),
         shards: Some(2),
         io_engine: Some(BackendChoice::Pool),
+        log_level: Some(crate::log::Level::Warn.into()),
         rackdc: None,
     };
     let text = "native_transport_port: 9\nrpc_address: 127.0.0.2\nshards: 3\nio_engine: uring\n\
@@ -693,4 +694,50 @@ fn guardrails_are_checked_at_the_start() {
         |name: &str| settings.listed.iter().find(|(known, _)| known == name).unwrap().1.clone();
     assert_eq!(listed("keyspaces_warn_threshold").as_deref(), Some("35"));
     assert_eq!(listed("tables_warn_threshold").as_deref(), Some("102"));
+}
+
+/// Proves that docs/operate/logs.md lists the settings of the log with their defaults, and no others.
+#[test]
+fn the_manual_lists_the_settings_of_the_log() {
+    let manual = include_str!("../../../../docs/operate/logs.md");
+    let rows = manual.lines().filter_map(|line| line.strip_prefix("| `"));
+    let listed: Vec<_> = rows.filter_map(|row| row.split_once("` | `")).collect();
+    let of_log = |name: &str| name.starts_with("log_") && name != "log_out_of_token_range_requests";
+    let keys = keys::keys();
+    for key in keys.iter().filter(|key| of_log(key.name)) {
+        let row = listed.iter().find(|(name, _)| *name == key.name).expect(key.name);
+        let default = row.1.split('`').next();
+        assert_eq!(
+            (key.support, default),
+            (Support::Obeyed, Some(key.default.unwrap_or("null"))),
+            "{}",
+            key.name
+        );
+    }
+    assert!(listed.iter().all(|(name, _)| of_log(name)), "{listed:?}");
+}
+
+/// Proves what settings make of the log: files have all from DEBUG on, as in Cassandra, the command line goes before the file, and names of
+/// Cassandra's classes stand for loggers.
+#[test]
+fn the_log_is_as_the_settings_say() {
+    use crate::log::{Level, Threshold};
+    let log = load("").unwrap().log;
+    assert_eq!(log.root, Threshold::from(Level::Info));
+    let text = "log_destination: files\nlog_levels: {org.apache.cassandra.db.compaction: 'OFF', server: trace}\n";
+    let log = load(text).unwrap().log;
+    assert_eq!(log.root, Threshold::from(Level::Debug));
+    let levels: Vec<_> =
+        log.loggers.iter().map(|(name, level)| (name.as_str(), level.name())).collect();
+    assert_eq!(levels, [("engine.compact", "OFF"), ("server", "TRACE")]);
+    for (wrong, message) in [
+        ("log_levels: {engine: loud}\n", "log_levels.engine: invalid log level 'loud'"),
+        ("log_levels: {nope: info}\n", "log_levels.nope: unknown logger 'nope'"),
+        ("log_levels: info\n", "log_levels"),
+        ("log_file_size: 0MiB\n", "log_file_size"),
+        ("log_file_count: -1\n", "log_file_count"),
+    ] {
+        let error = load(wrong).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
 }

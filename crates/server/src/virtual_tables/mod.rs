@@ -23,7 +23,7 @@ use registry::Registry;
 use table::VirtualTable;
 
 /// Every virtual table that has rows. A new one is a file, its `mod` line, and a line here.
-const REGISTERED: [VirtualTable; 39] = [
+const REGISTERED: [VirtualTable; 40] = [
     system_views::batch_metrics::TABLE,
     system_views::caches::TABLE,
     system_views::clients::TABLE,
@@ -52,6 +52,7 @@ const REGISTERED: [VirtualTable; 39] = [
     halcyon_views::io_latency::TABLE,
     halcyon_views::io_modes::TABLE,
     halcyon_views::io_operations::TABLE,
+    halcyon_views::logging_levels::TABLE,
     halcyon_views::major_compactions::TABLE,
     halcyon_views::node::TABLE,
     halcyon_views::partition_denylist::TABLE,

@@ -40,7 +40,7 @@ struct Command<'a> {
 
 type Run = for<'a> fn(Command<'a>) -> Applied<'a>;
 
-const VERBS: [(&str, Run); 18] = [
+const VERBS: [(&str, Run); 19] = [
     ("clearsnapshot", |command| Box::pin(clear_snapshot(command))),
     ("disableauditlog", |command| Box::pin(disable_audit_log(command))),
     ("disableautocompaction", |command| Box::pin(set_automatic_compaction(command, false))),
@@ -57,6 +57,7 @@ const VERBS: [(&str, Run); 18] = [
     ("reloadssl", |command| Box::pin(reload_certificates(command))),
     ("resetfullquerylog", |command| Box::pin(reset_full_query_log(command))),
     ("setguardrailsconfig", |command| Box::pin(set_guardrail(command))),
+    ("setlogginglevel", |command| Box::pin(set_logging_level(command))),
     ("settraceprobability", |command| Box::pin(set_trace_probability(command))),
     ("snapshot", |command| Box::pin(snapshot(command))),
 ];
@@ -220,6 +221,11 @@ async fn set_trace_probability(command: Command<'_>) -> Result<()> {
         }
         _ => Err(Error::Invalid("Trace probability must be between 0 and 1".to_owned())),
     }
+}
+
+/// The argument is a class or component and a level, with a space between.
+async fn set_logging_level(command: Command<'_>) -> Result<()> {
+    command.node.facts.log.set_level(command.argument).map_err(Error::Invalid)
 }
 
 /// The argument has a line for each option: `name=value`.

@@ -6,6 +6,7 @@ pub(super) mod compaction_pace;
 pub(super) mod io_latency;
 pub(super) mod io_modes;
 pub(super) mod io_operations;
+pub(super) mod logging_levels;
 pub(super) mod major_compactions;
 pub(super) mod node;
 pub(super) mod partition_denylist;

@@ -38,7 +38,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
     rows.push([
         "local".into(),
         load.into(),
-        node.facts.log.level().name().into(),
+        node.facts.log.levels().root().name().into(),
         resources::resident_memory().into(),
         resources::available_memory().into(),
         mode.into(),

@@ -1,5 +1,6 @@
 """
-The operator's log: its forms, its files across a kill, and levels that change while the node runs.
+The operator's log: its forms, its files across a kill, levels that change while the node runs, and slow requests, which are logged in the
+words of Cassandra's MonitoringTask.
 """
 
 import gzip
@@ -14,10 +15,13 @@ from patience import PATIENCE_SECONDS, until
 from server import Server
 
 LINE = re.compile(r"(ERROR|WARN |INFO |DEBUG) \[[^\]]+\] \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3} (\S+\.rs:\d+|[a-z_.]+) - .*")
+SLOW = re.compile(r"<(?P<text>.*)>, (?:time \d+ msec|was slow \d+ times: avg/min/max \d+/\d+/\d+ msec) - slow timeout (?P<timeout>\d+) msec")
 CONFIG = """
 log_destination: both
 log_file_size: 1MiB
 log_levels: {server.listen: info}
+slow_query_log_timeout: 1ms
+monitoring_report_interval: 200ms
 """
 
 
@@ -87,6 +91,40 @@ def test_levels_change_while_the_node_runs(request, node):
     assert status == 2 and "invalid log level 'loud'" in error
     assert nodetool(request, server, "setlogginglevel") == (0, "", "")
     assert nodetool(request, server, "getlogginglevels") == (0, usual, "")
+
+
+def test_slow_requests_are_logged_as_in_cassandra(node):
+    server, client = node
+    for c in range(50):
+        client.query(f"INSERT INTO l.t (p, c, v) VALUES (1, {c}, '{'x' * 20000}')")
+    text = "SELECT p, c, v FROM l.t WHERE p = 1"
+
+    def reported():
+        client.query(text)
+        return any(found["text"] == text for found in SLOW.finditer(logged(server, "debug.log")))
+
+    until(reported, "no slow request is logged", pause=0.05)
+    log = logged(server, "debug.log")
+    assert re.search(r"^DEBUG \[\S+\] \S+ server.slow_queries - \d+ operations were slow in the last \d+ msecs:\n<", log, re.M)
+    assert {found["timeout"] for found in SLOW.finditer(log)} == {"1"}
+    assert "Some operations were slow, details available at debug level (debug.log)" in logged(server, "system.log")
+    columns = "query, table_name, times_reported, min_ms, avg_ms, max_ms, cross_node"
+    rows = client.query(f"SELECT {columns} FROM system_views.slow_queries WHERE keyspace_name = 'l'")[1]
+    row = next(row for row in rows if row[0] == text.encode())
+    times, shortest, average, longest = (int.from_bytes(value, "big") for value in row[2:6])
+    assert (row[1], row[6]) == (b"t", b"\0") and times >= 1 and 1 <= shortest <= average <= longest
+    parts = client.query("SELECT query, waited_us, executed_us FROM halcyon_views.slow_requests")[1]
+    waited, executed = next((int.from_bytes(row[1], "big"), int.from_bytes(row[2], "big")) for row in parts if row[0] == text.encode())
+    assert waited + executed >= 1000
+    # Off, and on again, while it runs.
+    client.query("UPDATE system_views.settings SET value = '0ms' WHERE name = 'slow_query_log_timeout'")
+    before = len(client.query("SELECT * FROM halcyon_views.slow_requests")[1])
+    for _ in range(20):
+        client.query(text)
+    assert len(client.query("SELECT * FROM halcyon_views.slow_requests")[1]) == before
+    with pytest.raises(Refused):
+        client.query("UPDATE system_views.settings SET value = '5' WHERE name = 'slow_query_log_timeout'")
+    client.query("UPDATE system_views.settings SET value = '500ms' WHERE name = 'slow_query_log_timeout'")
 
 
 def test_files_are_whole_after_a_kill_and_json_is_valid_line_by_line(request, tmp_path):

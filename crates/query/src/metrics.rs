@@ -1,5 +1,7 @@
 //! How long the statements of clients took, and how they failed: Cassandra's `ClientRequest`.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use halcyon_cql::plan::Plan;
 use halcyon_cql::plan::restrictions::Keys;
 use halcyon_io::clock::{Instant, now};
@@ -70,7 +72,11 @@ struct OfScope {
 
 #[derive(Default)]
 #[repr(align(128))]
-struct OfShard([OfScope; SCOPES.len()]);
+struct OfShard {
+    scopes: [OfScope; SCOPES.len()],
+    /// When the last statement ended: nanoseconds of the clock.
+    ended: AtomicU64,
+}
 
 /// Of all shards; each writes its own.
 pub struct ClientRequests(Box<[OfShard]>);
@@ -78,6 +84,13 @@ pub struct ClientRequests(Box<[OfShard]>);
 impl ClientRequests {
     pub fn new(shards: usize) -> ClientRequests {
         ClientRequests((0..shards).map(|_| OfShard::default()).collect())
+    }
+
+    /// When the last counted statement of a shard ended, in nanoseconds of the clock. Read in the turn in which a statement ends, it is
+    /// the end of that statement, or an earlier time if that one was not counted.
+    #[inline]
+    pub fn last_ended(&self, shard: usize) -> u64 {
+        self.0.get(shard).map_or(0, |of| of.ended.load(Relaxed))
     }
 
     /// Counts a statement or a batch that has ended now.
@@ -108,7 +121,7 @@ impl ClientRequests {
     }
 
     fn count_one<T>(&self, shard: usize, scope: Scope, began: Instant, outcome: &Result<T>) {
-        let Some(OfShard(scopes)) = self.0.get(shard) else { return };
+        let Some(OfShard { scopes, ended: last_ended }) = self.0.get(shard) else { return };
         let Some(of) = scopes.get(scope as usize) else { return };
         match outcome {
             Err(Error::ReadTimeout { .. } | Error::WriteTimeout { .. }) => of.timeouts.up(),
@@ -119,6 +132,7 @@ impl ClientRequests {
             Ok(_) => {}
         }
         let ended = now();
+        last_ended.store(ended.as_nanos(), Relaxed);
         let took = ended.as_nanos().saturating_sub(began.as_nanos());
         of.counts.record(took);
         of.recent.record(took, ended);
@@ -157,7 +171,7 @@ impl Source for ClientRequests {
             let labels = Labels { scope: Some(scope), ..Labels::default() };
             let (mut recent, mut counts) = (Summary::<4, BUCKETS>::nothing(), Counts::default());
             let mut failed = [(timeouts, 0), (unavailables, 0), (failures, 0)];
-            for of in self.0.iter().filter_map(|OfShard(scopes)| scopes.get(at)) {
+            for of in self.0.iter().filter_map(|of| of.scopes.get(at)) {
                 recent.add(&of.recent, now());
                 counts.add_histogram(&of.counts);
                 let shares = [of.timeouts.get(), of.unavailables.get(), of.failures.get()];

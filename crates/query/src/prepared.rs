@@ -74,6 +74,17 @@ impl PreparedStatement {
         }
     }
 
+    /// The keyspace and the table that it reads or writes; of a batch, those of its first statement.
+    pub fn table(&self) -> Option<(&str, &str)> {
+        let table = match &self.plan {
+            Plan::Select(plan) => &plan.table,
+            Plan::Modification(plan) => &plan.table,
+            Plan::Batch(plan) => &plan.statements.first()?.table,
+            Plan::Other(_) => return None,
+        };
+        Some((&table.schema.keyspace, &table.schema.name))
+    }
+
     /// Whether it writes rows, and so has a timestamp.
     pub fn writes(&self) -> bool {
         matches!(self.plan, Plan::Modification(_) | Plan::Batch(_))

@@ -36,6 +36,7 @@ mod session;
 pub mod settings;
 mod shard;
 mod size_estimates;
+mod slow_queries;
 mod supported;
 mod told;
 mod trace;

@@ -46,6 +46,7 @@ use crate::running::Shown;
 use crate::saved_caches;
 use crate::settings::{RunningSettings, Settings, Transport};
 use crate::shard::{ShardServer, Shared};
+use crate::slow_queries::{SlowQueries, noting};
 use crate::told::Told;
 use crate::virtual_tables;
 use crate::virtual_tables::facts::{Facts, Servers};
@@ -120,7 +121,7 @@ async fn serve_inside(
     let threads = start_shards(&engine, &shared, shown, inboxes).await?;
     join(&engine, &settings, &shared, address).await?;
     resume_view_builds(&shared, log).await?;
-    load_prepared(&shared).await?;
+    start_first(&shared, settings.monitoring_report_interval).await?;
     denylist::load_before_clients(&shared).await.map_err(Error::CannotStart)?;
     listen(&shared).await?;
     saved_caches::keep(&engine, settings.saved_caches, log);
@@ -193,12 +194,13 @@ async fn resume_view_builds(shared: &Shared, log: &Log) -> Result<(), Error> {
 }
 
 /// Prepares the statements of earlier starts again, under the same ids, and begins what the first shard does by the clock.
-async fn load_prepared(shared: &Shared) -> Result<(), Error> {
-    let job = |server: Rc<ShardServer>| async move {
-        let (telling, estimating) = (server.clone(), server.clone());
+async fn start_first(shared: &Shared, report_interval: Duration) -> Result<(), Error> {
+    let job = move |server: Rc<ShardServer>| async move {
+        let (telling, estimating, slow) = (server.clone(), server.clone(), server.clone());
         spawn(login::set_up(server.clone())).detach();
         spawn(kept(move || persisted::tell_evictions(telling.clone()))).detach();
         spawn(kept(move || estimating.clone().estimate_sizes())).detach();
+        spawn(kept(move || noting::report(slow.clone(), report_interval))).detach();
         if let Err(why) = persisted::load(server.clone()).await {
             // Clients prepare them again.
             let log = &server.shared.log;
@@ -241,6 +243,7 @@ fn share(
         tokens: OnceLock::new(),
         trace_probability: Arc::default(),
         request_logs,
+        slow_queries: Arc::new(SlowQueries::new(settings.slow_query_log_timeout)),
         denylist: settings.denylist.map(|options| Arc::new(Denylist::new(options))),
     };
     Ok((Arc::new(shared), inboxes))
@@ -264,8 +267,9 @@ fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
         cache_rates: Arc::default(),
         trace_probability: shared.trace_probability.clone(),
         request_logs: shared.request_logs.clone(),
+        slow_queries: shared.slow_queries.clone(),
         denylist: shared.denylist.clone(),
-        settings: RunningSettings::of(settings),
+        settings: RunningSettings::of(settings, shared.slow_queries.clone()),
         data_dir: settings.data_dir.clone(),
         began: now(),
         disk: disk.clone(),

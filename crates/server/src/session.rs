@@ -26,6 +26,7 @@ use crate::connection::Connection;
 use crate::prepared::{Entry, StatementId};
 use crate::request_log::Watched;
 use crate::shard::ShardServer;
+use crate::slow_queries::noting as slow;
 use crate::trace::Trace;
 use crate::{answer, persisted, supported};
 
@@ -258,7 +259,7 @@ pub(crate) async fn execute(
     connection: &Connection,
     (envelope, mut permit): (&Envelope, Permit),
     warnings: Vec<String>,
-    arrived: Instant,
+    (arrived, began): (Instant, Instant),
 ) {
     let to = envelope.reply_to();
     let Body { request, tracing, .. } = match Request::decode(envelope) {
@@ -282,6 +283,10 @@ pub(crate) async fn execute(
     let mut asked = Asked { watched, ..Asked::default() };
     let outcome =
         run(shard, connection, envelope.version, &request, (&mut asked, &mut permit)).await;
+    let ended = shard.shared.requests.last_ended(shard.index);
+    if shard.shared.slow_queries.is_slow(arrived, ended) {
+        slow::note(shard, connection, &request, (arrived, began, ended));
+    }
     let mut notes = Notes { warnings: asked.warnings, tracing_id, ..Notes::default() };
     note_said(shard, asked.guard.take_said(), &mut notes);
     notes.warnings.extend(warnings);

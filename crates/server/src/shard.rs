@@ -24,6 +24,7 @@ use crate::request_log::RequestLogs;
 use crate::running::Running;
 use crate::settings::Transport;
 use crate::size_estimates::{self, Known};
+use crate::slow_queries::SlowQueries;
 use crate::told::Told;
 use crate::trace::probability::TraceProbability;
 
@@ -59,6 +60,7 @@ pub(crate) struct Shared {
     pub(crate) tokens: OnceLock<Vec<i64>>,
     pub(crate) trace_probability: Arc<TraceProbability>,
     pub(crate) request_logs: Arc<RequestLogs>,
+    pub(crate) slow_queries: Arc<SlowQueries>,
     /// `None`: it is off.
     pub(crate) denylist: Option<Arc<Denylist>>,
 }

@@ -89,7 +89,7 @@ pub struct Compacted {
     pub written: u64,
     pub took: Duration,
     pub partitions_written: u64,
-    /// Numbers of inputs, and of the partitions that so many of them had.
+    /// A number of inputs, and how many partitions this many inputs had.
     pub merged: Vec<(usize, u64)>,
 }
 

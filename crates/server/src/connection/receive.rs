@@ -193,7 +193,8 @@ async fn take_in(
                 panic_point("a request");
                 shard.metrics().waits.record_time(began - arrived);
                 leaving.place.set(Some(shard.running.enter(envelope.clone(), arrived, began)));
-                session::execute(shard, connection, (&*envelope, permit), warnings, arrived).await;
+                let times = (arrived, began);
+                session::execute(shard, connection, (&*envelope, permit), warnings, times).await;
             }));
         }
         Opcode::Startup => start_up(shard, connection, (decoder, handshake), &envelope),

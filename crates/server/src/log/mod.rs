@@ -104,7 +104,7 @@ impl Log {
         let log = self.clone();
         halcyon_io::tell_panics(move |what| {
             log.error(format_args!(
-                "{what}; what was being done has failed, the node goes on: report this defect of Halcyon"
+                "{what}; what was being done has failed, the node keeps serving: report this defect of Halcyon"
             ));
         });
     }
@@ -139,6 +139,15 @@ impl Log {
         if self.levels.writes(level, &logger) {
             let (logger, source) = (logger.into(), source_of(at).into());
             (self.to)(Line { level, logger, source, text: in_one_line(&what.to_string()) });
+        }
+    }
+
+    /// An event with a line for each item, each escaped.
+    pub(crate) fn list(&self, level: Level, logger: &'static str, head: &str, items: Vec<String>) {
+        if self.levels.may_write(level) && self.levels.writes(level, logger) {
+            let lines = std::iter::once(head).chain(items.iter().map(String::as_str));
+            let text = lines.map(in_one_line).collect::<Vec<_>>().join("\n");
+            (self.to)(Line { level, logger: logger.into(), source: logger.into(), text });
         }
     }
 

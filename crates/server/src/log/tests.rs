@@ -82,6 +82,25 @@ fn a_text_stays_in_its_line() {
     assert!(text.contains("snapshot a\\nERROR [main] forged\\r\\u{1b}[2J\n"), "{text}");
 }
 
+/// Proves that each item of a list is a line, and that its text cannot begin another one.
+#[test]
+fn lists_have_a_line_for_each_item() {
+    let kept = Kept::default();
+    let (log, writer) = written(Level::Debug, kept.clone());
+    log.list(
+        Level::Debug,
+        "server.slow_queries",
+        "2 operations:",
+        vec!["<a\nb>".to_owned(), "<c>".to_owned()],
+    );
+    drop((log, writer));
+    assert!(
+        kept.text().ends_with(" server.slow_queries - 2 operations:\n<a\\nb>\n<c>\n"),
+        "{}",
+        kept.text()
+    );
+}
+
 /// Proves that each sink gets the lines of its level and worse, and that one that cannot write has its lines counted as lost.
 #[test]
 fn sinks_have_levels() {

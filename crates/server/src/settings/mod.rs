@@ -132,6 +132,9 @@ pub struct Settings {
     pub engine: halcyon_engine::Options,
     pub saved_caches: SavedCaches,
     pub(crate) request_logs: RequestLogOptions,
+    /// Zero: no request is slow.
+    pub slow_query_log_timeout: Duration,
+    pub(crate) monitoring_report_interval: Duration,
     pub log: LogOptions,
     /// `None`: off.
     pub denylist: Option<halcyon_query::DenylistOptions>,
@@ -172,6 +175,8 @@ impl Settings {
         let saved_caches = errors.take(values.saved_caches());
         let request_logs = errors.take(values.request_logs(&data_dir));
         let log = errors.take(values.log(&data_dir, overrides));
+        let slow_query_log_timeout = errors.take(values.duration("slow_query_log_timeout"));
+        let monitoring_report_interval = errors.take(values.report_interval());
         let denylist = errors.take(values.denylist()).flatten();
         let shards = errors.take(values.shards(overrides, machine));
         let engine = errors.take(values.engine(&data_dir, shards.unwrap_or(1), machine));
@@ -209,6 +214,8 @@ impl Settings {
             engine,
             saved_caches,
             request_logs,
+            slow_query_log_timeout: slow_query_log_timeout.flatten().unwrap_or_default(),
+            monitoring_report_interval: monitoring_report_interval.unwrap_or_default(),
             log,
             denylist,
             given_guardrails: values.given_guardrails(),
@@ -432,6 +439,13 @@ impl Values {
             }
             Some(_) => Err(self.wrong(name, "1 or more")),
         }
+    }
+
+    /// `cassandra.monitoring_report_interval_ms`
+    fn report_interval(&self) -> Result<Duration> {
+        let name = "monitoring_report_interval";
+        let interval = self.duration(name)?.filter(|interval| !interval.is_zero());
+        interval.ok_or_else(|| self.wrong(name, "1ms or more"))
     }
 
     fn saved_caches(&self) -> Result<SavedCaches> {

@@ -3,6 +3,7 @@
 //! A change holds until the node stops; the file is the operator's own. A value means here what it means in the file.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use halcyon_engine::{Engine, LatencyTarget};
 use halcyon_io::Mutex;
@@ -11,19 +12,26 @@ use halcyon_model::units;
 use super::guardrails::{self, GivenGuardrails};
 use super::{Error, Result};
 use super::{Settings, value};
+use crate::slow_queries::SlowQueries;
 
 /// All settings as they are in force.
 pub(crate) struct RunningSettings {
     listed: Mutex<BTreeMap<String, Option<String>>>,
     guardrails: Mutex<GivenGuardrails>,
+    slow_queries: Arc<SlowQueries>,
 }
 
-const CHANGEABLE: [&str; 3] =
-    ["compaction_latency_target", "compaction_throughput", "concurrent_compactors"];
+const CHANGEABLE: [&str; 4] = [
+    "compaction_latency_target",
+    "compaction_throughput",
+    "concurrent_compactors",
+    "slow_query_log_timeout",
+];
 
 impl RunningSettings {
-    pub(crate) fn of(settings: &Settings) -> RunningSettings {
+    pub(crate) fn of(settings: &Settings, slow_queries: Arc<SlowQueries>) -> RunningSettings {
         RunningSettings {
+            slow_queries,
             listed: Mutex::new(settings.listed.iter().cloned().collect()),
             guardrails: Mutex::new(settings.given_guardrails.clone()),
         }
@@ -72,6 +80,12 @@ impl RunningSettings {
                 Some(count @ 1..=1024) => engine.compactor().set_limit(count),
                 _ => return Err(wrong("1 or more")),
             },
+            "slow_query_log_timeout" => {
+                let kind = value::Kind::of("ms");
+                let text = text.filter(|text| kind.check(text).is_ok());
+                let timeout = text.and_then(units::settings::duration);
+                self.slow_queries.set_timeout(timeout.ok_or_else(|| wrong(&kind.allowed()))?);
+            }
             _ => {
                 return Err(Error::Refused(format!(
                     "{name} cannot be changed while the node runs; what can: {}",

@@ -17,6 +17,7 @@ use crate::prepared::PreparedStatements;
 use crate::request_log::RequestLogs;
 use crate::running::Shown;
 use crate::settings::RunningSettings;
+use crate::slow_queries::SlowQueries;
 use crate::trace::probability::TraceProbability;
 
 pub(crate) struct Facts {
@@ -30,6 +31,7 @@ pub(crate) struct Facts {
     pub(crate) cache_rates: Arc<CacheRates>,
     pub(crate) trace_probability: Arc<TraceProbability>,
     pub(crate) request_logs: Arc<RequestLogs>,
+    pub(crate) slow_queries: Arc<SlowQueries>,
     /// `None`: it is off.
     pub(crate) denylist: Option<Arc<Denylist>>,
     /// The values of `system_views.settings`.

@@ -23,7 +23,7 @@ use registry::Registry;
 use table::VirtualTable;
 
 /// Every virtual table that has rows. A new one is a file, its `mod` line, and a line here.
-const REGISTERED: [VirtualTable; 40] = [
+const REGISTERED: [VirtualTable; 42] = [
     system_views::batch_metrics::TABLE,
     system_views::caches::TABLE,
     system_views::clients::TABLE,
@@ -41,6 +41,7 @@ const REGISTERED: [VirtualTable; 40] = [
     system_views::queries::TABLE,
     system_views::rows_per_read::TABLE,
     system_views::settings::TABLE,
+    system_views::slow_queries::TABLE,
     system_views::snapshots::TABLE,
     system_views::sstable_tasks::TABLE,
     system_views::system_properties::TABLE,
@@ -60,6 +61,7 @@ const REGISTERED: [VirtualTable; 40] = [
     halcyon_views::request_wait::TABLE,
     halcyon_views::set_apart::TABLE,
     halcyon_views::shards::TABLE,
+    halcyon_views::slow_requests::TABLE,
     halcyon_views::table_statistics::TABLE,
     system_virtual_schema::columns::TABLE,
     system_virtual_schema::keyspaces::TABLE,

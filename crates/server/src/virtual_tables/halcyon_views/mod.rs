@@ -14,4 +14,5 @@ pub(super) mod request_logs;
 pub(super) mod request_wait;
 pub(super) mod set_apart;
 pub(super) mod shards;
+pub(super) mod slow_requests;
 pub(super) mod table_statistics;

@@ -19,6 +19,7 @@ pub(super) mod max_sstable_size;
 pub(super) mod queries;
 pub(super) mod rows_per_read;
 pub(super) mod settings;
+pub(super) mod slow_queries;
 pub(super) mod snapshots;
 pub(super) mod sstable_tasks;
 pub(super) mod system_properties;

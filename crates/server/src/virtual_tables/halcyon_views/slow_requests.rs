@@ -1,0 +1,46 @@
+//! The parts of each slow request.
+
+use crate::virtual_tables::rows::{Rows, Timestamp, micros};
+use crate::virtual_tables::table::{Node, VirtualTable};
+
+pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::computed(CQL, fill);
+
+const CQL: &str = "CREATE TABLE halcyon_views.slow_requests (
+    number bigint PRIMARY KEY,
+    client inet,
+    ended timestamp,
+    executed_us bigint,
+    keyspace_name text,
+    query text,
+    shard int,
+    table_name text,
+    waited_us bigint
+) WITH ID = be6909a8-a773-3954-884d-8206bf8eb0a2
+    AND comment = 'the last requests that took longer than slow_query_log_timeout: how long each waited for its core, and how long it was executed';";
+
+fn fill(node: &Node, rows: &mut Rows<'_>) {
+    let mut rows = rows.with([
+        "number",
+        "client",
+        "ended",
+        "executed_us",
+        "keyspace_name",
+        "query",
+        "shard",
+        "table_name",
+        "waited_us",
+    ]);
+    for (number, request) in (0_u64..).zip(node.facts.slow_queries.requests()) {
+        rows.push([
+            number.into(),
+            request.client.into(),
+            Timestamp(request.ended_ms).into(),
+            micros(request.executed).into(),
+            request.keyspace.into(),
+            request.text.into(),
+            i32::try_from(request.shard).unwrap_or(i32::MAX).into(),
+            request.table.into(),
+            micros(request.waited).into(),
+        ]);
+    }
+}

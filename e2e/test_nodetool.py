@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from oracle import opened
 from patience import PATIENCE_SECONDS, TIMEOUTS, until
 from server import Server
 
@@ -23,6 +24,22 @@ VARIES = [
     (re.compile(r" +"), " "),
     # There is none here.
     (re.compile(r"nodetool refresh is deprecated, use nodetool import instead\n"), ""),
+]
+RING_OF_ONE = [
+    "bootstrap resume", "describering", "failuredetector", "getseeds", "reloadseeds", "join", "listpendinghints",
+    "removenode", "removenode status", "repair_admin", "repair_admin list", "assassinate", "move", "netstats extra",
+]
+SHOWN_SETTINGS = [
+    *(f"gettimeout {kind}" for kind in ["truncate", "internodeconnect", "internodeuser", "internodestreaminguser", "misc", "nope", ""]),
+    "getbatchlogreplaythrottle", "getconcurrentviewbuilders", "getdefaultrf", "getmaxhintwindow", "getconcurrency nope",
+    *(f"get{of}streamthroughput{flag}" for of in ["", "interdc"] for flag in ["", " -d", " -m", " -e", " -d -e"]),
+    "getcolumnindexsize extra", "setcolumnindexsize", "setdefaultrf", "setmaxhintwindow", "setsnapshotthrottle", "setstreamthroughput",
+    "setbatchlogreplaythrottle", "setconcurrentviewbuilders", "statusbackup", "statusbinary", "enablebinary", "statusgossip",
+    "getauthcacheconfig", "invalidatecountercache",
+]
+NAMED_TABLES = [
+    "getcompactionthreshold {ks} t", "getcompactionthreshold {ks}",
+    "datapaths nope", "datapaths {ks}.nope", "datapaths -F x", "compactionhistory -F x", "tpstats -F x", "viewbuildstatus {ks}", "viewbuildstatus a b c",
 ]
 # What Cassandra does and prints on its node, command by command.
 COMMANDS = [
@@ -69,6 +86,7 @@ COMMANDS = [
     "refresh {ks}", "refresh {ks} nope", "refresh nope t", "refresh {ks} t", "rebuild_index {ks} t",
     "tablestats nope", "tablestats {ks}.nope", "tablestats -F xml", "tablestats -s nope", "tablestats -t 1", "tablestats -t -1 -s reads",
     "tablestats -t x -s reads", "tablestats -i", "tablestats -F json -i", "tablestats -s dropped_mutations {ks}",
+    *RING_OF_ONE, *SHOWN_SETTINGS, *NAMED_TABLES,
 ]
 
 
@@ -180,6 +198,82 @@ def test_the_same_lines_and_codes(ours, theirs, name):
     assert described(server.data / "data", our_tool, keyspace) == described(
         Path(node.facts["storage_dir"]) / "data", their_tool, keyspace
     )
+
+
+def synopsis(page, verb):
+    """The options of a page's synopsis behind the verb, each with its names sorted, and then the arguments."""
+    words = " ".join(page.split("SYNOPSIS\n")[1].split("\nOPTIONS")[0].split())
+    words = f"{words} ".rpartition(f" {verb} ")[2].strip()
+    options, _, arguments = words.partition("[--]")
+    either = re.findall(r"\((-[^)]*)\)|(--?[a-zA-Z][-\w]*(?: <[^>]*>)?)", options)
+    options = sorted(" | ".join(sorted("".join(names).split(" | "))) for names in either)
+    return options + [arguments.strip()] * bool(arguments)
+
+
+# Commands with commands of their own, which are arguments here.
+WITH_COMMANDS = {"bootstrap", "repair_admin", "help"}
+# Halcyon's own.
+OF_HALCYON = {"loadpartitiondenylist"}
+
+
+def test_every_verb_of_cassandra_is_known(ours, nodes, cassandra_options):
+    """The list of `help` is that of the real tool, and the options and arguments of each page are those that it was found to print."""
+    node, tool = nodes.get(RELEASE), ours[1]
+    recorded = json.loads((Path(__file__).parent / "nodetool_verbs.json").read_text(encoding="utf-8"))
+    lists = [opened.nodetool(cassandra_options, node.facts, "help"), tool.run("help")[1]]
+    theirs, found = (set(re.findall(r"^    (\w+)  ", listed, re.M)) for listed in lists)
+    assert theirs == set(recorded) and found - theirs == OF_HALCYON and theirs <= found
+    differences = []
+    for verb in sorted(theirs - WITH_COMMANDS):
+        printed = synopsis(tool.run(f"help {verb}")[1], verb)
+        if printed != recorded[verb]:
+            differences.append(f"{verb}\n  ours:   {printed}\n  theirs: {recorded[verb]}")
+    assert not differences, "\n".join(differences)
+
+
+def test_refusals_say_why(ours):
+    """What cannot be done on one node is refused with one line and Cassandra's exit code."""
+    _, tool, _ = ours
+    for line in ["repair", "decommission", "move 1", "disablebinary", "resetlocalschema", "setstreamthroughput 1", "truncatehints", "sjk"]:
+        status, out, err = tool.run(line)
+        assert (status, out) == (2, "") and err.startswith(f"error: {line.split()[0]}: ") and err.count("\n") == 1, err
+
+
+def test_the_ring_of_one(ours, theirs):
+    """Tokens, ranges, states of gossip, the history of compactions and the paths of tables are laid out as Cassandra's."""
+    node, their_tool = theirs
+    server, our_tool, session = ours
+    for target in (session, node.session):
+        fill(target, "ring_test")
+    shape = re.compile(r"\S+")
+    for line, wanted in [
+        ("ring", re.compile(r"^(Datacenter|==|Address)")),
+        ("describecluster", re.compile(r"^\t?(Cluster I|\tPartitioner|Stats|\tLive|\tJoin|\tMov|\tLeav|\tUnr|Data|datac|ring_test|system)")),
+        ("netstats", re.compile(r"^(Mode|Not|Read|Att|Mism|Pool|Large)")),
+        ("tpstats", re.compile(r"^(Pool|Latencies|Message)")),
+        ("compactionhistory", re.compile(r"^(Compaction|id +keyspace_name columnfamily_name compacted_at)")),
+        ("getconcurrency", re.compile(r"^Stage ")),
+    ]:
+        found, expected = (
+            sorted(shape.findall(li) for li in tool.run(line)[1].split("\n") if wanted.match(li)) for tool in (our_tool, their_tool)
+        )
+        assert found == expected and len(found) > 0, line
+    ours_knows, theirs_knows = ({li.split(":")[0] for li in tool.run("gossipinfo")[1].split("\n")} for tool in (our_tool, their_tool))
+    assert theirs_knows - ours_knows == {"  NET_VERSION", "  SSTABLE_VERSIONS"} and ours_knows <= theirs_knows
+    (_, _, head, *ranges) = our_tool.run("describering ring_test")[1].split("\n")[0:1] + our_tool.run("describering ring_test")[1].split("\n")
+    assert head.startswith("TokenRange: ") and len([li for li in ranges if li.startswith("\tTokenRange(start_token:")]) == 16
+    for form in ["json", "yaml"]:
+        found, expected = (tool.run(f"datapaths -F {form} ring_test.t")[1] for tool in (our_tool, their_tool))
+        path = re.compile(r"/\S*/ring_test/t-[0-9a-f]{32}")
+        assert path.sub("P", found) == path.sub("P", expected)
+        (named,) = path.findall(found)
+        assert Path(named).is_dir() and Path(named).parent.parent == server.data / "data"
+    assert our_tool.run("compact ring_test")[0] == their_tool.run("compact ring_test")[0] == 0
+    for tool in (our_tool, their_tool):
+        rows = json.loads(tool.run("compactionhistory -F json")[1])["CompactionHistory"]
+        assert {frozenset(row) for row in rows} == {frozenset(rows[0])} and rows[0]["compaction_properties"].startswith("{compaction_type:")
+        pools = json.loads(tool.run("tpstats -F json")[1])["ThreadPools"]
+        assert {frozenset(pool) for pool in pools.values()} == {frozenset(pools["ReadStage"])} and len(pools) >= 20
 
 
 def sstables(tool, keyspace):

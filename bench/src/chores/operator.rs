@@ -41,7 +41,7 @@ impl Operator {
                 let fields = ["call", STORAGE, "takeTableSnapshot", KEYSPACE, table, name];
                 jmx.ask(&fields).map(drop)
             }
-            None => command(&mut self.connection, "snapshot", (KEYSPACE, table), name),
+            None => command(&mut self.connection, "snapshot", (KEYSPACE, table), &named(name)),
         }
     }
 
@@ -49,7 +49,15 @@ impl Operator {
     pub(super) fn clear_snapshots(&mut self, name: &str) -> Result<()> {
         match &mut self.jmx {
             Some(jmx) => jmx.ask(&["clear-snapshot", name, KEYSPACE]).map(drop),
-            None => command(&mut self.connection, "clearsnapshot", (KEYSPACE, ""), name),
+            None if name.is_empty() => {
+                command(&mut self.connection, "clearsnapshot", (KEYSPACE, ""), "")
+            }
+            None => command(&mut self.connection, "clearsnapshot", (KEYSPACE, ""), &named(name)),
         }
     }
+}
+
+/// The argument of a command about a snapshot.
+fn named(name: &str) -> String {
+    serde_json::json!({ "name": name }).to_string()
 }

@@ -54,16 +54,22 @@ impl Row<'_> {
 
     /// The elements of a set or list of text.
     pub fn texts(&self, column: &str) -> Vec<String> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        self.elements(column).into_iter().map(text).collect()
+    }
+
+    /// The elements of a set or list; the keys and values of a map, one after the other.
+    pub fn elements(&self, column: &str) -> Vec<&[u8]> {
         let mut rest = self.bytes(column).and_then(|bytes| bytes.get(4..)).unwrap_or_default();
-        let mut texts = Vec::new();
+        let mut elements = Vec::new();
         while let Some((length, after)) = rest.split_first_chunk::<4>()
             && let Ok(length) = usize::try_from(i32::from_be_bytes(*length))
-            && let Some((text, after)) = after.split_at_checked(length)
+            && let Some((element, after)) = after.split_at_checked(length)
         {
-            texts.push(String::from_utf8_lossy(text).into_owned());
+            elements.push(element);
             rest = after;
         }
-        texts
+        elements
     }
 
     /// The elements of a list of bigint.

@@ -17,6 +17,7 @@ mod answer;
 mod cache_rates;
 mod client_state;
 mod clients;
+pub mod command;
 mod connection;
 mod denylist;
 mod encryption;

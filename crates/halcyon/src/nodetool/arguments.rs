@@ -13,10 +13,21 @@ use super::failure::{Failure, Result};
 use crate::encryption::EncryptionArgs;
 
 /// An option: its names, the title of its value if it has one.
+#[derive(Clone, Copy)]
 pub(super) struct Choice {
     pub(super) names: &'static [&'static str],
     pub(super) value: Option<&'static str>,
     pub(super) about: &'static str,
+    pub(super) times: Times,
+}
+
+/// How often an option can be given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Times {
+    /// The last one counts.
+    Optional,
+    Required,
+    Many,
 }
 
 impl Choice {
@@ -25,11 +36,15 @@ impl Choice {
         title: &'static str,
         about: &'static str,
     ) -> Choice {
-        Choice { names, value: Some(title), about }
+        Choice { names, value: Some(title), about, times: Times::Optional }
     }
 
     pub(super) const fn flag(names: &'static [&'static str], about: &'static str) -> Choice {
-        Choice { names, value: None, about }
+        Choice { names, value: None, about, times: Times::Optional }
+    }
+
+    pub(super) const fn times(self, times: Times) -> Choice {
+        Choice { times, ..self }
     }
 }
 
@@ -37,6 +52,8 @@ pub(super) struct Arguments {
     pub(super) usage: &'static str,
     pub(super) about: &'static str,
     pub(super) most: usize,
+    /// What the command line lacks without any.
+    pub(super) required: Option<&'static str>,
 }
 
 /// What the command line of a command can be.
@@ -153,8 +170,21 @@ pub(super) fn of_command(
         }
     }
     let most = syntax.arguments.as_ref().map_or(0, |arguments| arguments.most);
-    match call.arguments.get(most..) {
-        Some(rest) if !rest.is_empty() => unexpected(rest),
+    if let Some(rest) = call.arguments.get(most..).filter(|rest| !rest.is_empty()) {
+        return unexpected(rest);
+    }
+    let is_missing = |choice: &&Choice| {
+        choice.times == Times::Required
+            && !choice.names.first().is_some_and(|name| call.options.contains_key(name))
+    };
+    let missing = syntax.options.iter().find(is_missing);
+    if let Some(name) = missing.and_then(|choice| choice.names.first()) {
+        return Failure::usage(format!("Required option '{name}' is missing"));
+    }
+    match syntax.arguments.as_ref().and_then(|arguments| arguments.required) {
+        Some(title) if call.arguments.is_empty() => {
+            Failure::usage(format!("Required parameters are missing: {title}"))
+        }
         _ => Ok(call),
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use halcyon_io::clock;
 use halcyon_model::uuid;
+use halcyon_server::command::Command;
 use halcyon_sstable::Descriptor;
 
 use super::arguments::Call;
@@ -43,7 +44,7 @@ pub(super) async fn compact(call: &Call, node: &mut Node) -> Result<()> {
     let flushes = !has_range && key.is_empty();
     for (keyspace, table) in tables_to_compact(call, node).await? {
         if flushes {
-            node.command("flush", (&keyspace, &table), "").await?;
+            node.command(&Command::Flush, (&keyspace, &table)).await?;
         }
         compact_table(node, &keyspace, &table, &argument).await?;
     }
@@ -136,8 +137,11 @@ async fn compact_table(node: &mut Node, keyspace: &str, table: &str, argument: &
 }
 
 pub(super) async fn set_automatic(call: &Call, node: &mut Node, enabled: bool) -> Result<()> {
-    let verb = if enabled { "enableautocompaction" } else { "disableautocompaction" };
-    match node.on_tables(verb, &call.arguments).await {
+    let command = match enabled {
+        true => Command::EnableAutoCompaction,
+        false => Command::DisableAutoCompaction,
+    };
+    match node.on_tables(&command, &call.arguments).await {
         Err(Failure::Failed(why)) if why.starts_with("Unknown keyspace/cf pair") => {
             Failure::usage(why)
         }
@@ -333,4 +337,28 @@ async fn push_tasks(
         });
     }
     Ok(Some(left))
+}
+
+pub(super) async fn thresholds(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+    let [keyspace, table] = call.arguments.as_slice() else {
+        return Failure::usage("getcompactionthreshold requires ks and cf args");
+    };
+    let statement =
+        "SELECT compaction FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
+    let rows = node.rows_of(statement, keyspace, table).await?;
+    let Some(row) = rows.iter().next() else {
+        out.push_str(&format!("ColumnFamilyStore for {keyspace}/{table} not found.\n"));
+        return Err(Failure::Told);
+    };
+    let options = row.texts("compaction");
+    let option = |name: &str, default: &str| {
+        let mut pairs = options.chunks_exact(2);
+        let pair = pairs.find(|pair| pair.first().is_some_and(|option| option == name));
+        pair.and_then(<[String]>::last).cloned().unwrap_or_else(|| default.to_owned())
+    };
+    let (min, max) = (option("min_threshold", "4"), option("max_threshold", "32"));
+    out.push_str(&format!(
+        "Current compaction thresholds for {keyspace}/{table}: \n min = {min},  max = {max}\n"
+    ));
+    Ok(())
 }

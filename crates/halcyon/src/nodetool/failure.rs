@@ -7,6 +7,8 @@ pub(super) enum Failure {
     /// Told already, in the verb's own way.
     Told,
     Unreachable(String),
+    /// Not a failure: the list of commands is printed.
+    AskedForHelp,
     Failed(String),
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use halcyon_server::command::{Command, SetGuardrail};
+
 use super::arguments::Call;
 use super::failure::{Failure, Result};
 use super::node::Node;
@@ -114,8 +116,9 @@ pub(super) async fn set(call: &Call, node: &mut Node) -> Result<()> {
     let Some((name, values)) = call.arguments.split_first() else {
         return Failure::usage("No arguments.");
     };
-    let words = call.arguments.join(" ");
-    let done = node.command("setguardrailsconfig", ("", ""), &words).await;
+    let words = call.arguments.clone();
+    let command = Command::SetGuardrailsConfig(SetGuardrail { words });
+    let done = node.command(&command, ("", "")).await;
     let Err(Failure::Failed(why)) = done else { return done };
     if why == format!("Guardrail {name} not found.") || why.contains(" is expecting ") {
         return Failure::usage(why);

@@ -1,22 +1,23 @@
 //! `nodetool help`, in the layout of Cassandra's.
 
-use super::arguments::{Choice, GLOBAL, Syntax};
+use super::arguments::{Choice, GLOBAL, Syntax, Times};
+use super::verbs;
 
 const WIDTH: usize = 80;
 
 /// The list of commands, or what is to be known of some.
-pub(super) fn of(verbs: &[&Syntax], names: &[String]) -> String {
+pub(super) fn of(names: &[String]) -> String {
     if names.is_empty() {
-        return list(verbs);
+        return list();
     }
-    let of_verb = |name: &String| match verbs.iter().find(|verb| verb.name == name) {
-        Some(verb) => page(verb),
+    let of_verb = |name: &String| match verbs::find(name) {
+        Some(verb) => page(&verb.syntax),
         None => format!("Unknown command {name}\n\n"),
     };
     names.iter().map(of_verb).collect()
 }
 
-fn list(verbs: &[&Syntax]) -> String {
+fn list() -> String {
     let mut out = "usage: nodetool [(-u <username> | --username <username>)]\n        \
                    [(-p <port> | --port <port>)] [(-h <host> | --host <host>)]\n        \
                    [(-pw <password> | --password <password>)] [(-pp | --print-port)]\n        \
@@ -24,7 +25,7 @@ fn list(verbs: &[&Syntax]) -> String {
                    [<args>]\n\nThe most commonly used nodetool commands are:\n"
         .to_owned();
     let mut commands: Vec<(&str, &str)> =
-        verbs.iter().map(|verb| (verb.name, verb.about)).collect();
+        verbs::all().map(|verb| (verb.syntax.name, verb.syntax.about)).collect();
     commands.push(("help", "Display help information"));
     commands.sort_unstable();
     let width = commands.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 3;
@@ -79,9 +80,14 @@ fn named(name: &str, choice: &Choice) -> String {
 
 fn usage(choice: &Choice) -> String {
     let names: Vec<String> = choice.names.iter().map(|name| named(name, choice)).collect();
-    match names.as_slice() {
-        [only] => format!("[{only}]"),
-        several => format!("[({})]", several.join(" | ")),
+    let one = match names.as_slice() {
+        [only] => only.clone(),
+        several => format!("({})", several.join(" | ")),
+    };
+    match choice.times {
+        Times::Optional => format!("[{one}]"),
+        Times::Required => one,
+        Times::Many => format!("[{one}...]"),
     }
 }
 

@@ -1,11 +1,26 @@
 //! The node that is asked.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
 use halcyon_client::{Cause, Connection, Credentials, Row, Rows};
 use halcyon_io::{Disk, DiskOptions};
+use halcyon_model::uuid;
+use halcyon_server::command::Command;
 
 use super::arguments::Destination;
 use super::failure::{Failure, Result};
 use crate::encryption;
+
+pub(super) fn uuid_of(row: &Row<'_>, column: &str) -> String {
+    row.bytes(column).and_then(|id| id.try_into().ok()).map_or(String::new(), uuid::text)
+}
+
+pub(super) fn address_of(row: &Row<'_>) -> String {
+    let bytes = row.bytes("broadcast_address").unwrap_or_default();
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    v4.or(<[u8; 16]>::try_from(bytes).map(IpAddr::from)).map_or("?".to_owned(), |ip| ip.to_string())
+}
 
 pub(super) struct Node(Connection);
 
@@ -58,12 +73,12 @@ impl Node {
     /// Returns when the node has done it.
     pub(super) async fn command(
         &mut self,
-        verb: &str,
+        command: &Command,
         (keyspace, table): (&str, &str),
-        argument: &str,
     ) -> Result<()> {
+        let (verb, argument) = command.encode();
         let insert = "INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) VALUES (?, ?, ?, ?)";
-        self.ask(insert, &[verb, keyspace, table, argument]).await.map(drop)
+        self.ask(insert, &[&verb, keyspace, table, &argument]).await.map(drop)
     }
 
     /// Begins a compaction of a table; an argument limits it.
@@ -80,6 +95,22 @@ impl Node {
     pub(super) async fn set(&mut self, setting: &str, value: &str) -> Result<()> {
         let update = "UPDATE system_views.settings SET value = ? WHERE name = ?";
         self.ask(update, &[value, setting]).await.map(drop)
+    }
+
+    /// All settings; one that is null is empty.
+    pub(super) async fn settings(&mut self) -> Result<BTreeMap<String, String>> {
+        let rows = self.rows("SELECT name, value FROM system_views.settings").await?;
+        Ok(rows.iter().map(|row| (row.text("name"), row.text("value"))).collect())
+    }
+
+    pub(super) async fn setting(&mut self, name: &str) -> Result<String> {
+        Ok(self.settings().await?.remove(name).unwrap_or_default())
+    }
+
+    /// The node's own.
+    pub(super) async fn address(&mut self) -> Result<String> {
+        let rows = self.rows("SELECT broadcast_address FROM system.local").await?;
+        Ok(rows.iter().next().map_or(String::new(), |row| address_of(&row)))
     }
 
     pub(super) async fn keyspaces(&mut self) -> Result<Vec<String>> {
@@ -107,14 +138,18 @@ impl Node {
     }
 
     /// Runs a command on the tables behind the keyspace among the arguments, on all of the keyspace, or on all.
-    pub(super) async fn on_tables(&mut self, verb: &str, arguments: &[String]) -> Result<()> {
+    pub(super) async fn on_tables(
+        &mut self,
+        command: &Command,
+        arguments: &[String],
+    ) -> Result<()> {
         self.meant(arguments).await?;
         match arguments {
-            [] => self.command(verb, ("", ""), "").await,
-            [keyspace] => self.command(verb, (keyspace, ""), "").await,
+            [] => self.command(command, ("", "")).await,
+            [keyspace] => self.command(command, (keyspace, "")).await,
             [keyspace, tables @ ..] => {
                 for table in tables {
-                    self.command(verb, (keyspace, table), "").await?;
+                    self.command(command, (keyspace, table)).await?;
                 }
                 Ok(())
             }

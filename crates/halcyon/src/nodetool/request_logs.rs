@@ -1,5 +1,7 @@
 //! The audit log and the full query log: `enable…`, `disable…`, `get…`, `resetfullquerylog`.
 
+use halcyon_server::command::{Command, LogOptions};
+
 use super::arguments::{Call, Choice};
 use super::failure::{Failure, Result};
 use super::node::Node;
@@ -90,15 +92,12 @@ pub(super) const FULL_QUERY_LOG_OPTIONS: &[Choice] = &[
     ROLL_CYCLE,
 ];
 
-/// The options that were given, as the node reads them: lines of `name=value`, by their names in the file.
-fn given(call: &Call, choices: &[Choice]) -> Result<String> {
-    let mut lines = String::new();
+/// The options that were given, by their names in the file.
+fn given(call: &Call, choices: &[Choice]) -> Result<LogOptions> {
+    let mut given = LogOptions::default();
     for choice in choices {
         let Some(option) = choice.names.first() else { continue };
         let Some(value) = call.option(option) else { continue };
-        if value.contains('\n') {
-            return Failure::usage(format!("{option} has a line break in its value"));
-        }
         let name = match *option {
             "--blocking" => "block".to_owned(),
             other => other.trim_start_matches('-').replace('-', "_"),
@@ -116,18 +115,19 @@ fn given(call: &Call, choices: &[Choice]) -> Result<String> {
             let class = if title == "max_log_size" { "Long" } else { "Integer" };
             return Failure::usage(format!("{title}: can not convert \"{value}\" to a {class}"));
         }
-        lines += &format!("{name}={value}\n");
+        given.options.insert(name, value.to_owned());
     }
-    Ok(lines)
+    Ok(given)
 }
 
 pub(super) async fn enable_audit(call: &Call, node: &mut Node) -> Result<()> {
-    node.command("enableauditlog", ("", ""), &given(call, AUDIT_OPTIONS)?).await
+    let given = given(call, AUDIT_OPTIONS)?;
+    node.command(&Command::EnableAuditLog(given), ("", "")).await
 }
 
 pub(super) async fn enable_full(call: &Call, node: &mut Node) -> Result<()> {
     let given = given(call, FULL_QUERY_LOG_OPTIONS)?;
-    let outcome = node.command("enablefullquerylog", ("", ""), &given).await;
+    let outcome = node.command(&Command::EnableFullQueryLog(given), ("", "")).await;
     outcome.map_err(|failure| match failure {
         Failure::Failed(why) if WRONG_USE.contains(&why.as_str()) => Failure::Usage(why),
         failure => failure,
@@ -139,11 +139,6 @@ const WRONG_USE: [&str; 2] = [
     "Binlog is already configured",
     "you might have forgotten to specify a directory to save logs",
 ];
-
-/// `disableauditlog`, `disablefullquerylog`, `resetfullquerylog`.
-pub(super) async fn plain(verb: &str, node: &mut Node) -> Result<()> {
-    node.command(verb, ("", ""), "").await
-}
 
 const BIN_LOG: [&str; 6] = [
     "archive_command",

@@ -1,5 +1,7 @@
 //! `drain`, `reloadssl`, `getlogginglevels`, `setlogginglevel`, `gettraceprobability`, `settraceprobability`.
 
+use halcyon_server::command::{Command, LoggingLevel, TraceProbability};
+
 use super::arguments::Call;
 use super::failure::{Failure, Result};
 use super::node::Node;
@@ -9,11 +11,11 @@ pub(super) async fn drain(node: &mut Node) -> Result<()> {
     if mode.iter().any(|row| row.text("mode") == "DRAINED") {
         return Ok(());
     }
-    node.command("drain", ("", ""), "").await
+    node.command(&Command::Drain, ("", "")).await
 }
 
 pub(super) async fn reload_certificates(node: &mut Node) -> Result<()> {
-    node.command("reloadssl", ("", ""), "").await
+    node.command(&Command::ReloadSsl, ("", "")).await
 }
 
 /// The root first, then by name.
@@ -27,7 +29,9 @@ pub(super) async fn logging_levels(node: &mut Node, out: &mut String) -> Result<
 }
 
 pub(super) async fn set_logging_level(call: &Call, node: &mut Node) -> Result<()> {
-    node.command("setlogginglevel", ("", ""), &call.arguments.join(" ")).await
+    let (name, level) = (call.arguments.first().cloned(), call.arguments.get(1).cloned());
+    let command = Command::SetLoggingLevel(LoggingLevel { name, level });
+    node.command(&command, ("", "")).await
 }
 
 pub(super) async fn trace_probability(node: &mut Node, out: &mut String) -> Result<()> {
@@ -50,6 +54,15 @@ pub(super) async fn set_trace_probability(call: &Call, node: &mut Node) -> Resul
         Ok(probability) if !(0.0..=1.0).contains(&probability) => {
             Failure::usage("Trace probability must be between 0 and 1")
         }
-        Ok(_) => node.command("settraceprobability", ("", ""), text).await,
+        Ok(probability) => {
+            let command = Command::SetTraceProbability(TraceProbability { probability });
+            node.command(&command, ("", "")).await
+        }
     }
+}
+
+pub(super) async fn backup_status(node: &mut Node, out: &mut String) -> Result<()> {
+    let runs = node.setting("incremental_backups").await? == "true";
+    out.push_str(if runs { "running\n" } else { "not running\n" });
+    Ok(())
 }

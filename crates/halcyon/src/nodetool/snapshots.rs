@@ -2,6 +2,7 @@
 
 use halcyon_model::units::settings::{DurationBound, bounded_duration};
 use halcyon_model::value::{parse_instant, timestamp_iso_string};
+use halcyon_server::command::{ClearSnapshot, Command, Snapshot};
 
 use super::arguments::Call;
 use super::failure::{Failure, Result};
@@ -39,19 +40,20 @@ pub(super) async fn take(call: &Call, node: &mut Node, out: &mut String) -> Resu
         "Requested creating snapshot(s) for [{what}]{called} and options {{skipFlush={skip_flush}{told}}}\n"
     ));
     let targets = targets(call, node, list.as_deref(), table).await?;
-    let mut argument = name.clone();
-    if skip_flush {
-        argument += "/skip-flush";
-    }
-    if let Some(ttl) = ttl {
-        argument += &format!("/ttl={ttl}");
-    }
+    let seconds = match (ttl, call.option("--ttl")) {
+        (Some(_), Some(text)) => {
+            // The node counts seconds in an int.
+            let ttl = bounded_duration(text, DurationBound::IntSeconds).map_err(Failure::Usage)?;
+            Some(ttl.as_seconds())
+        }
+        _ => None,
+    };
+    let snapshot = Snapshot { name: name.clone(), skip_flush, ttl_seconds: seconds };
+    let command = Command::Snapshot(snapshot);
     for (keyspace, table) in &targets {
-        let taken = node.command("snapshot", (keyspace, table), &argument).await;
+        let taken = node.command(&command, (keyspace, table)).await;
         taken.map_err(|failure| match failure {
-            Failure::Failed(why) if IS_USAGE.iter().any(|begin| why.starts_with(begin)) => {
-                Failure::Usage(why)
-            }
+            Failure::Failed(why) if why.starts_with(IS_USAGE) => Failure::Usage(why),
             failure => failure,
         })?;
     }
@@ -60,7 +62,7 @@ pub(super) async fn take(call: &Call, node: &mut Node, out: &mut String) -> Resu
 }
 
 /// What Cassandra tells as wrong use, although only the node knows it.
-const IS_USAGE: [&str; 2] = ["ttl for snapshot must be", "Invalid duration: "];
+const IS_USAGE: &str = "ttl for snapshot must be";
 
 /// Keyspaces with tables; an empty name stands for all.
 async fn targets(
@@ -141,18 +143,21 @@ pub(super) async fn clear(call: &Call, node: &mut Node, out: &mut String) -> Res
         Age::Since(instant) => format!(" older than timestamp {instant}"),
     };
     out.push_str(&format!("Requested clearing snapshot(s) for [{keyspaces}] with {what}{told}\n"));
-    let argument = match &age {
-        Age::Any => name.to_owned(),
-        Age::Seconds(seconds) => format!("{name}/older-than={seconds}s"),
-        Age::Since(instant) => format!("{name}/older-than-timestamp={instant}"),
+    let name = Some(name.to_owned()).filter(|name| !name.is_empty());
+    let (older_than_seconds, created_before_ms) = match age {
+        Age::Any => (None, None),
+        Age::Seconds(seconds) => (Some(seconds), None),
+        Age::Since(instant) => (None, parse_instant(&instant)),
     };
+    let command =
+        Command::ClearSnapshot(ClearSnapshot { name, older_than_seconds, created_before_ms });
     if call.arguments.is_empty() {
-        return node.command("clearsnapshot", ("", ""), &argument).await;
+        return node.command(&command, ("", "")).await;
     }
     // As in Cassandra a missing keyspace has no snapshots, without an error.
     let known = node.keyspaces().await?;
     for keyspace in call.arguments.iter().filter(|keyspace| known.contains(keyspace)) {
-        node.command("clearsnapshot", (keyspace, ""), &argument).await?;
+        node.command(&command, (keyspace, "")).await?;
     }
     Ok(())
 }

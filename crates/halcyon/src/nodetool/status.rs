@@ -1,26 +1,12 @@
 //! `status`, `info`, `version`.
 
-use std::net::IpAddr;
-
-use halcyon_model::uuid;
-
 use super::arguments::Call;
 use super::failure::{Failure, Result};
-use super::node::Node;
+use super::node::{Node, address_of, uuid_of};
 use super::text::{file_size, row, table};
-use halcyon_client::{Row, Rows};
+use halcyon_client::Rows;
 
 const LOCAL: &str = "SELECT * FROM system.local";
-
-fn uuid_of(row: &Row<'_>, column: &str) -> String {
-    row.bytes(column).and_then(|id| id.try_into().ok()).map_or(String::new(), uuid::text)
-}
-
-fn address_of(row: &Row<'_>) -> String {
-    let bytes = row.bytes("broadcast_address").unwrap_or_default();
-    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
-    v4.or(<[u8; 16]>::try_from(bytes).map(IpAddr::from)).map_or("?".to_owned(), |ip| ip.to_string())
-}
 
 pub(super) async fn version(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
     let rows = node.rows("SELECT release_version FROM system.local").await?;

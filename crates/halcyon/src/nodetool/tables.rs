@@ -1,11 +1,13 @@
 //! `flush`, `refresh`, `rebuild_index`.
 
+use halcyon_server::command::{Command, RebuildIndex};
+
 use super::arguments::Call;
 use super::failure::{Failure, Result};
 use super::node::Node;
 
 pub(super) async fn flush(call: &Call, node: &mut Node) -> Result<()> {
-    node.on_tables("flush", &call.arguments).await
+    node.on_tables(&Command::Flush, &call.arguments).await
 }
 
 /// Cassandra calls it deprecated, in favour of `import`, which is not there.
@@ -19,7 +21,7 @@ pub(super) async fn refresh(call: &Call, node: &mut Node) -> Result<()> {
     if !node.tables().await?.contains(&(keyspace.clone(), table.clone())) {
         return Failure::usage(format!("Unknown keyspace/cf pair ({keyspace}.{table})"));
     }
-    node.command("refresh", (keyspace, table), "").await
+    node.command(&Command::Refresh, (keyspace, table)).await
 }
 
 pub(super) async fn rebuild_index(call: &Call, node: &mut Node) -> Result<()> {
@@ -30,11 +32,12 @@ pub(super) async fn rebuild_index(call: &Call, node: &mut Node) -> Result<()> {
         return Failure::usage("rebuild_index requires ks, cf and idx args");
     }
     for index in indexes {
-        node.command("rebuild_index", (keyspace, table), index).await?;
+        let index = RebuildIndex { index: index.clone() };
+        node.command(&Command::RebuildIndex(index), (keyspace, table)).await?;
     }
     Ok(())
 }
 
 pub(super) async fn refresh_size_estimates(node: &mut Node) -> Result<()> {
-    node.command("refreshsizeestimates", ("", ""), "").await
+    node.command(&Command::RefreshSizeEstimates, ("", "")).await
 }

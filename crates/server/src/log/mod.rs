@@ -83,9 +83,7 @@ impl Log {
 
     /// `nodetool setlogginglevel`: a class or component and a level. Without a level, the one of the name above it; without both, the
     /// settings' levels.
-    pub(crate) fn set_level(&self, argument: &str) -> Result<(), String> {
-        let mut words = argument.split_whitespace();
-        let (name, level) = (words.next(), words.next());
+    pub(crate) fn set_level(&self, name: Option<&str>, level: Option<&str>) -> Result<(), String> {
         let Some(name) = name else {
             self.levels.reset();
             self.say(format_args!("levels of the log are those of the settings again"));

@@ -1,6 +1,6 @@
 //! Turns the logs on and off: at the start, and by `nodetool` (`StorageService.enableAuditLog`, `enableFullQueryLogger`).
 //!
-//! Options of a command are lines, `name=value`. What it does not name is as in the file.
+//! What the options of a command do not name is as in the file.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ use halcyon_query::{Error, Result};
 use super::RequestLogs;
 use super::audit::AuditLog;
 use super::options::{AuditLogger, AuditOptions, RequestLogOptions, sanitised, set_log_option};
+use crate::command::LogOptions;
 use crate::log::Log;
 
 const FULL_QUERY_LOG: Naming = Naming::Dated { ending: ENDING, header: &HEADER };
@@ -89,11 +90,11 @@ impl RequestLogs {
         }
     }
 
-    pub(crate) async fn enable_audit(&self, argument: &str) -> Result<()> {
+    pub(crate) async fn enable_audit(&self, given: &LogOptions) -> Result<()> {
         let change = self.change()?;
         let mut options = AuditOptions { enabled: true, ..self.options.audit.clone() };
-        for (name, text) in named(argument)? {
-            match name {
+        for (name, text) in &given.options {
+            match name.as_str() {
                 "logger" => match AuditLogger::named(text.trim()) {
                     Some(logger) => options.logger = logger,
                     None => return invalid(format!("Unable to find audit log class '{text}'")),
@@ -104,7 +105,7 @@ impl RequestLogs {
                             .to_owned(),
                     ));
                 }
-                _ => match options.lists.get_mut(name) {
+                _ => match options.lists.get_mut(name.as_str()) {
                     Some(list) if name.ends_with("categories") => {
                         *list = sanitised(text).to_uppercase();
                     }
@@ -151,11 +152,11 @@ impl RequestLogs {
         Ok(())
     }
 
-    pub(crate) async fn enable_full(&self, argument: &str) -> Result<()> {
+    pub(crate) async fn enable_full(&self, given: &LogOptions) -> Result<()> {
         let change = self.change()?;
         let mut options = self.options.full_query_log.clone();
-        for (name, text) in named(argument)? {
-            match name {
+        for (name, text) in &given.options {
+            match name.as_str() {
                 "path" => options.directory = PathBuf::from(text),
                 "archive_command" => {
                     return Err(Error::Configuration(
@@ -278,22 +279,6 @@ fn set(options: &mut Options, name: &str, text: &str) -> Result<()> {
         Some(set) => set.map_err(Error::Invalid),
         None => invalid(format!("there is no option {name}")),
     }
-}
-
-/// The options of a command.
-fn named(argument: &str) -> Result<Vec<(&str, &str)>> {
-    let mut pairs = Vec::new();
-    for line in argument.lines().filter(|line| !line.is_empty()) {
-        match line.split_once('=') {
-            Some(pair) => pairs.push(pair),
-            None => {
-                return invalid(format!(
-                    "`{line}` is not an option; options are lines of name=value"
-                ));
-            }
-        }
-    }
-    Ok(pairs)
 }
 
 fn shown_log(options: &Options) -> Vec<(String, String)> {

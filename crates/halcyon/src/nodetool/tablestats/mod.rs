@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use super::arguments::Call;
 use super::failure::{Failure, Result};
+use super::format::{Format, as_map};
 use super::node::Node;
 use halcyon_client::{Row, Rows};
 use order::{SORT_KEYS, sorted};
@@ -18,7 +19,7 @@ use statistics::{Statistics, Window};
 
 /// What is printed, and how.
 struct Asked<'a> {
-    format: &'a str,
+    format: Format,
     sort_key: &'a str,
     /// 0: all.
     top: usize,
@@ -26,15 +27,12 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn of(call: &Call) -> Result<Asked<'_>> {
-        let format = call.option("-F").unwrap_or_default();
         let sort_key = call.option("-s").unwrap_or_default();
         let top = call.option("-t").unwrap_or("0");
         let Ok(top) = top.parse::<i32>() else {
             return Failure::usage(format!("top: can not convert \"{top}\" to a int"));
         };
-        if !["", "json", "yaml"].contains(&format) {
-            return Failure::usage("arguments for -F are json,yaml only.");
-        }
+        let format = Format::of(call, "json,yaml")?;
         if !sort_key.is_empty() && !SORT_KEYS.contains(&sort_key) {
             let all = SORT_KEYS.join(", ");
             return Failure::usage(format!("argument for sort must be one of: {all}"));
@@ -73,8 +71,8 @@ pub(super) async fn print(call: &Call, node: &mut Node, out: &mut String) -> Res
     let count = tables.values().map(Vec::len).sum();
     if asked.sort_key.is_empty() {
         match asked.format {
-            "" => output::text(&tables, count, out),
-            format => output::as_map(&output::by_keyspace(&tables, count), format, out),
+            Format::Text => output::text(&tables, count, out),
+            format => as_map(&output::by_keyspace(&tables, count), format, out),
         }
         return Ok(());
     }
@@ -86,8 +84,10 @@ pub(super) async fn print(call: &Call, node: &mut Node, out: &mut String) -> Res
         chosen.truncate(asked.top);
     }
     match asked.format {
-        "" => output::sorted_text(&chosen, count, (asked.sort_key, asked.top), out),
-        format => output::as_map(&output::by_table(&chosen, count), format, out),
+        Format::Text => {
+            output::sorted_text(&chosen, count, (asked.sort_key, asked.top), out);
+        }
+        format => as_map(&output::by_table(&chosen, count), format, out),
     }
     Ok(())
 }

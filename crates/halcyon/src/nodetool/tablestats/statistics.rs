@@ -1,5 +1,6 @@
 //! The statistics of a table, as Cassandra names and spells them.
 
+use super::super::format::{Datum, number};
 use super::super::status::percent;
 use super::super::text::{file_size, memory};
 use halcyon_client::{Row, Rows};
@@ -11,19 +12,6 @@ pub(super) struct Field {
     pub(super) text: String,
     /// In JSON and YAML.
     pub(super) datum: Datum,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Datum {
-    Text(String),
-    Count(u64),
-    /// `NaN` where nothing was measured.
-    Number(f64),
-    True,
-    Null,
-    List(Vec<String>),
-    EmptyMap,
-    Map(Vec<(String, Datum)>),
 }
 
 pub(super) struct Statistics<'a> {
@@ -76,11 +64,6 @@ fn duration_words(millis: u64) -> String {
     };
     let known = parts.get(first..last).unwrap_or_default();
     known.iter().map(words).collect::<Vec<_>>().join(" ")
-}
-
-/// As Java prints a double.
-pub(super) fn number(value: f64) -> String {
-    if value.is_nan() { "NaN".to_owned() } else { format!("{value:?}") }
 }
 
 fn fixed(value: f64, decimals: usize) -> String {

@@ -1,0 +1,169 @@
+//! Commands of `nodetool`: what a row of `halcyon_views.commands` asks of the node. `halcyon nodetool` encodes them, the virtual table
+//! decodes them:
+//!
+//! ```text
+//!  verb      'snapshot'                              the name of the variant
+//!  argument  '{"name":"a/b","skip_flush":true}'      its fields as JSON; empty: each has its default
+//! ```
+//! The tables that a command is about are columns of their own.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A command, by its verb.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Command {
+    ClearSnapshot(ClearSnapshot),
+    DisableAuditLog,
+    DisableAutoCompaction,
+    DisableFullQueryLog,
+    Drain,
+    EnableAuditLog(LogOptions),
+    EnableAutoCompaction,
+    EnableFullQueryLog(LogOptions),
+    Flush,
+    LoadPartitionDenylist,
+    #[serde(rename = "rebuild_index")]
+    RebuildIndex(RebuildIndex),
+    Refresh,
+    RefreshSizeEstimates,
+    ReloadSsl,
+    ResetFullQueryLog,
+    SetGuardrailsConfig(SetGuardrail),
+    SetLoggingLevel(LoggingLevel),
+    SetTraceProbability(TraceProbability),
+    Snapshot(Snapshot),
+}
+
+/// Which snapshots are removed. Ephemeral ones never are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClearSnapshot {
+    /// `None`: all names.
+    pub name: Option<String>,
+    pub older_than_seconds: Option<u64>,
+    /// Milliseconds since 1970.
+    pub created_before_ms: Option<i64>,
+}
+
+/// Options of the audit log or the full query log that replace those of the file, by their names there.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogOptions {
+    pub options: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RebuildIndex {
+    pub index: String,
+}
+
+/// The setter and its values, as `nodetool setguardrailsconfig` takes them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetGuardrail {
+    pub words: Vec<String>,
+}
+
+/// Without a name, all levels are those of the start again; without a level, that of a logger is its parent's.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoggingLevel {
+    /// Of a class or component.
+    pub name: Option<String>,
+    pub level: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceProbability {
+    pub probability: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Snapshot {
+    pub name: String,
+    #[serde(default)]
+    pub skip_flush: bool,
+    /// `None`: it does not expire.
+    #[serde(default)]
+    pub ttl_seconds: Option<u64>,
+}
+
+impl Command {
+    /// The columns `verb` and `argument`.
+    pub fn encode(&self) -> (String, String) {
+        match serde_json::to_value(self) {
+            Ok(Value::String(verb)) => (verb, String::new()),
+            Ok(Value::Object(of_verb)) => of_verb
+                .into_iter()
+                .next()
+                .map_or_else(Default::default, |(verb, fields)| (verb, fields.to_string())),
+            // An enum is one of both.
+            _ => Default::default(),
+        }
+    }
+
+    /// Reads both columns; an error says what is wrong with them.
+    pub fn decode(verb: &str, argument: &str) -> Result<Command, String> {
+        let of_verb = |fields: Value| {
+            let fields = Map::from_iter([(verb.to_owned(), fields)]);
+            serde_json::from_value::<Command>(Value::Object(fields))
+        };
+        let decoded = match argument {
+            "" => serde_json::from_value(Value::String(verb.to_owned()))
+                .or_else(|_| of_verb(Value::Object(Map::new()))),
+            argument => serde_json::from_str(argument).and_then(of_verb),
+        };
+        decoded.map_err(|why| match argument {
+            "" => why.to_string(),
+            argument => format!("{verb}: {argument} is not its argument: {why}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that commands survive their encoding, names with any character too.
+    #[test]
+    fn encoding_round_trips() {
+        let snapshot = |name: &str| {
+            let (skip_flush, ttl_seconds) = (true, Some(86_400));
+            Command::Snapshot(Snapshot { name: name.to_owned(), skip_flush, ttl_seconds })
+        };
+        let options = BTreeMap::from([("block".to_owned(), "a=b\nc".to_owned())]);
+        for command in [
+            Command::Flush,
+            Command::RebuildIndex(RebuildIndex { index: "i'\"".to_owned() }),
+            Command::EnableAuditLog(LogOptions { options }),
+            Command::ClearSnapshot(ClearSnapshot::default()),
+            snapshot("a/skip-flush/ttl=1d"),
+            snapshot("\u{0}é\n{\"}'"),
+            snapshot(""),
+        ] {
+            let (verb, argument) = command.encode();
+            assert_eq!(Command::decode(&verb, &argument), Ok(command), "{verb} {argument}");
+        }
+        assert_eq!(Command::Flush.encode(), ("flush".to_owned(), String::new()));
+    }
+
+    /// Proves that an empty argument stands for defaults, and what wrong rows are told.
+    #[test]
+    fn wrong_rows_are_refused() {
+        let cleared = Command::ClearSnapshot(ClearSnapshot::default());
+        assert_eq!(Command::decode("clearsnapshot", ""), Ok(cleared));
+        let refused = |verb, argument| Command::decode(verb, argument).expect_err(verb);
+        assert!(refused("nosuch", "").starts_with("unknown variant `nosuch`, expected one of"));
+        assert!(refused("snapshot", "").contains("missing field `name`"));
+        assert!(refused("snapshot", "one").contains("is not its argument"));
+        assert!(refused("snapshot", r#"{"name":"a","nmae":1}"#).contains("unknown field `nmae`"));
+        assert!(refused("flush", "{}").contains("flush: {} is not its argument"));
+    }
+}

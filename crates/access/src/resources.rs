@@ -6,7 +6,8 @@ use halcyon_model::access::{Permission, Resource};
 const LOCAL: [&str; 2] = ["system", "system_schema"];
 const REPLICATED: [&str; 3] = ["system_traces", "system_auth", "system_distributed"];
 /// Halcyon's own count as Cassandra's.
-const VIRTUAL: [&str; 3] = ["system_views", "system_virtual_schema", "halcyon_views"];
+const VIRTUAL: [&str; 4] =
+    ["system_metrics", "system_views", "system_virtual_schema", "halcyon_views"];
 /// Every role reads them: drivers need them (`ClientState.READABLE_SYSTEM_RESOURCES`).
 const READABLE: [(&str, &str); 7] = [
     ("system", "local"),

@@ -19,6 +19,7 @@ mod fuzz_smoke;
 mod group;
 mod log;
 mod manifest;
+mod metrics;
 mod pace;
 mod ready;
 mod replay;
@@ -38,6 +39,7 @@ use halcyon_io::AccessMode;
 pub use chain::{ReplayOptions, Visited};
 pub use error::{Error, Result};
 pub use log::{Append, CommitLog};
+pub use metrics::LogMetrics;
 pub use pace::GroupGap;
 pub use replay::{ReplayReport, replay};
 

@@ -2,13 +2,16 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
+use halcyon_io::clock::{Instant, nanos};
 use halcyon_io::{AccessMode, Disk, Notify, Task, caught, contained, panic_point, spawn};
 
 use crate::format::BLOCK_MIN;
 use crate::manifest::{Manifest, manifest_path};
+use crate::metrics::LogMetrics;
 use crate::pace::{GroupGap, Pace};
 use crate::ready::keep_ready;
 use crate::shared::{Shared, remove_if_there};
@@ -76,14 +79,17 @@ impl CommitLog {
             let manifest = Manifest::create(&disk, &options.directory, shard).await?;
             let pace = || RefCell::new(Pace::from(disk.clock().now()));
             let pace = (options.sync == SyncMode::Batch).then(pace);
+            let metrics = Arc::<LogMetrics>::default();
+            let state = State::first(parameters, first_segment, metrics.clone());
             let shared = Rc::new(Shared {
+                metrics,
                 disk,
                 directory: options.directory,
                 mode,
                 sync: options.sync,
                 parameters,
                 manifest,
-                state: RefCell::new(State::first(parameters, first_segment)),
+                state: RefCell::new(state),
                 pace,
                 not_ready: RefCell::default(),
                 undeleted: RefCell::default(),
@@ -182,6 +188,10 @@ impl CommitLog {
     /// Tells that the table is flushed up to the position: its records below are no longer needed.
     pub fn discard_below(&self, table: TableId, position: ReplayPosition) {
         self.free(|state| state.discard_below(table, position));
+    }
+
+    pub fn metrics(&self) -> Arc<LogMetrics> {
+        self.0.shared.metrics.clone()
     }
 
     /// How far apart its groups start; `None` unless under `batch`.
@@ -301,6 +311,11 @@ impl Shared {
         bytes <= UNSYNCED_MAX && !since.is_some_and(late)
     }
 
+    fn note_commit_wait(&self, began: Instant) {
+        let now = self.disk.clock().now();
+        self.metrics.commit_waits.record(nanos(now.saturating_since(began)), now);
+    }
+
     /// Under `periodic`: waits while the sync is late.
     async fn kept_up(&self, period: Duration) -> Result<()> {
         loop {
@@ -331,10 +346,20 @@ impl Append {
     /// Returns when the record is as durable as the sync mode promises: under `periodic`, when it survives the process. Dropping the
     /// future does not cancel the write.
     pub async fn durable(self) -> Result<()> {
-        self.ticket.answered().await?;
-        match self.shared.sync {
-            SyncMode::Periodic { period } => self.shared.kept_up(period).await,
-            SyncMode::Batch | SyncMode::Group { .. } => Ok(()),
+        let clock = self.shared.disk.clock();
+        if let SyncMode::Periodic { period } = self.shared.sync {
+            self.ticket.answered().await?;
+            if self.shared.keeps_up(period) {
+                return Ok(());
+            }
+            let began = clock.now();
+            self.shared.kept_up(period).await?;
+            self.shared.note_commit_wait(began);
+            return Ok(());
         }
+        let began = clock.now();
+        self.ticket.answered().await?;
+        self.shared.note_commit_wait(began);
+        Ok(())
     }
 }

@@ -3,10 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use halcyon_io::{AccessMode, Disk, Notify};
 
 use crate::manifest::Manifest;
+use crate::metrics::LogMetrics;
 use crate::pace::Pace;
 use crate::state::{SegmentParameters, State};
 use crate::ticket::Ticket;
@@ -24,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) parameters: SegmentParameters,
     pub(crate) manifest: Manifest,
     pub(crate) state: RefCell<State>,
+    pub(crate) metrics: Arc<LogMetrics>,
     /// Under `batch`.
     pub(crate) pace: Option<RefCell<Pace>>,
     /// Why the last segment file could not be prepared.

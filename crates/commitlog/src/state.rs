@@ -25,6 +25,7 @@ use halcyon_io::{BlockFile, BufferPool};
 use crate::compression::GroupCompressor;
 use crate::format::{FilePosition, GROUP_HEADER, RECORD_HEADER, Seed, SegmentHeader, Version};
 use crate::group::{GroupStart, OpenGroup, SealedGroup};
+use crate::metrics::LogMetrics;
 use crate::ticket::Ticket;
 use crate::{Dirty, Error, Hold, LogCompression, Oldest, ReplayPosition, Result, TableId};
 
@@ -114,6 +115,7 @@ pub(crate) struct Spare {
 
 pub(crate) struct State {
     pub(crate) parameters: SegmentParameters,
+    metrics: Arc<LogMetrics>,
     pub(crate) pool: BufferPool,
     compressor: GroupCompressor,
     /// Oldest first; the last one is current.
@@ -154,9 +156,14 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn first(parameters: SegmentParameters, first_segment: u64) -> State {
+    pub(crate) fn first(
+        parameters: SegmentParameters,
+        first_segment: u64,
+        metrics: Arc<LogMetrics>,
+    ) -> State {
         let mut state = State {
             parameters,
+            metrics,
             pool: BufferPool::unbounded(),
             compressor: GroupCompressor::new(parameters.compression),
             segments: VecDeque::new(),
@@ -201,6 +208,13 @@ impl State {
         self.after = self.offset;
         self.last_block.clear();
         self.raw_offset = self.offset + GROUP_HEADER as u32;
+        self.note_bytes();
+    }
+
+    /// Publishes the size of all segments.
+    fn note_bytes(&self) {
+        let files = self.segments.len() + self.spares.len() + self.free.len();
+        self.metrics.bytes.set(files as u64 * u64::from(self.parameters.segment_size));
     }
 
     fn current(&self) -> u64 {
@@ -247,6 +261,8 @@ impl State {
         let position = open.push(pool, record);
         let (ticket, started) = (open.ticket().clone(), open.started());
         self.waiting += 1;
+        self.metrics.appended.up();
+        self.metrics.pending.set(self.waiting as u64);
         self.unwritten += needed;
         if self.parameters.cached {
             self.unsynced.since.get_or_insert(started);
@@ -395,6 +411,7 @@ impl State {
         self.in_flight = None;
         // Nothing is left to count of a log that failed meanwhile.
         self.waiting = self.waiting.saturating_sub(records as usize);
+        self.metrics.pending.set(self.waiting as u64);
         self.unwritten = self.unwritten.saturating_sub(raw);
         if !self.parameters.cached {
             self.durable = end;
@@ -416,6 +433,7 @@ impl State {
         let tickets = in_flight.into_iter().chain(sealed).collect::<Vec<_>>();
         let open = self.open.take().map(|open| open.ticket().clone());
         self.waiting = 0;
+        self.metrics.pending.set(0);
         self.unwritten = 0;
         tickets.into_iter().chain(open).collect()
     }

@@ -12,7 +12,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use halcyon_io::clock::Instant;
+use halcyon_io::clock::{Instant, nanos};
 use halcyon_io::{BlockFile, Notify, panic_point};
 
 use crate::format::FilePosition;
@@ -87,10 +87,14 @@ impl Shared {
 
     /// The file of a segment; `None` if it cannot be had, and its waiters have the error.
     async fn file_for(&self, id: u64) -> Option<(u64, BlockFile)> {
+        let began = self.disk.clock().now();
         let error = loop {
             if let Some(spare) = self.take_spare(id) {
                 self.prepare.notify_one();
                 self.short.notify_one();
+                let now = self.disk.clock().now();
+                let waited = nanos(now.saturating_since(began));
+                self.metrics.segment_waits.record(waited, now);
                 return Some((id, spare));
             }
             // An old error says nothing about the next attempt.

@@ -42,7 +42,7 @@ pub struct Shard {
     tables: Arc<Tables>,
     reporter: Arc<Reporter>,
     pub(crate) flusher: Arc<Flusher>,
-    metrics: Arc<ShardMetrics>,
+    pub(crate) metrics: Arc<ShardMetrics>,
     /// Its part of each table that has storage.
     pub(crate) opened: RefCell<BTreeMap<TableId, Rc<ShardTable>>>,
     pub(crate) locks: Locks,
@@ -136,15 +136,21 @@ impl ShardTable {
 
     /// Publishes the oldest timestamp in memory, for compactions, and the memtables' size, for metrics.
     pub(crate) fn note_memtables(&self) {
-        let (mut oldest, mut bytes) = (i64::MAX, 0);
+        let (mut oldest, mut bytes, mut partitions, mut active) = (i64::MAX, 0, 0, 0);
         for slot in self.slots() {
             slot.with(|memtable| {
                 oldest = oldest.min(memtable.min_timestamp());
                 bytes += memtable.bytes() as u64;
+                active = memtable.partition_count() as u64;
+                partitions += active;
             });
         }
-        self.metrics().min_timestamp.store(oldest, Release);
-        self.metrics().memtable_bytes.set(bytes);
+        let metrics = self.metrics();
+        metrics.min_timestamp.store(oldest, Release);
+        metrics.memtable_bytes.set(bytes);
+        // The last memtable is the one that takes writes.
+        metrics.active_partitions.set(active);
+        metrics.frozen_partitions.set(partitions - active);
     }
 
     /// All memtables, oldest first.
@@ -173,9 +179,12 @@ impl Shard {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         let (disk, options) = (storage.disk.clone(), storage.options.commitlog.clone());
         let log = CommitLog::open(disk, options, number, first_segment).await?;
-        if let (Some(metrics), Some(gap)) = (metrics.of(index), log.group_gap()) {
+        if let Some(metrics) = metrics.of(index) {
             // A shard is opened once.
-            let _ = metrics.group_gap.set(gap);
+            let _ = metrics.log.set(log.metrics());
+            if let Some(gap) = log.group_gap() {
+                let _ = metrics.group_gap.set(gap);
+            }
         }
         let shards = storage.options.shards as u64;
         let keys = storage.options.key_cache_size / shards;

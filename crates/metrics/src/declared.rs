@@ -23,6 +23,8 @@ pub struct Metric {
 pub enum Origin {
     /// Cassandra has the same metric.
     Cassandra,
+    /// The JVM has the same metric, under Cassandra.
+    Java,
     /// Cassandra has nothing like it.
     Halcyon,
 }
@@ -64,9 +66,30 @@ impl Metric {
         Metric { origin: Origin::Halcyon, ..Metric::cassandra(group, name, help) }
     }
 
+    /// One of the JVM's: a type of MBean in `java.lang`, and an attribute of it.
+    pub const fn java(group: &'static str, name: &'static str, help: &'static str) -> Metric {
+        Metric { origin: Origin::Java, ..Metric::cassandra(group, name, help) }
+    }
+
     /// Of this kind, not a counter.
     pub const fn of(self, kind: Kind, unit: Unit) -> Metric {
         Metric { kind, unit, ..self }
+    }
+
+    /// The metrics of several lists, one after the other; `N` is their number.
+    pub const fn join<const N: usize>(lists: &[&[Metric]]) -> [Metric; N] {
+        let mut all = [Metric::cassandra("", "", ""); N];
+        let (mut list, mut at, mut to) = (0, 0, 0);
+        while list < lists.len() {
+            if at == lists[list].len() {
+                (list, at) = (list + 1, 0);
+                continue;
+            }
+            all[to] = lists[list][at];
+            (at, to) = (at + 1, to + 1);
+        }
+        assert!(to == N, "the lists have another number of metrics");
+        all
     }
 
     /// Whether both have one identity.
@@ -81,6 +104,7 @@ impl Origin {
     pub const fn domain(self) -> &'static str {
         match self {
             Origin::Cassandra => "org.apache.cassandra.metrics",
+            Origin::Java => "java.lang",
             Origin::Halcyon => "halcyon.metrics",
         }
     }

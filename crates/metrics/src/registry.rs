@@ -62,13 +62,16 @@ pub trait Distribution {
     /// Events per second of the last five minutes, where they are known.
     fn per_second(&self) -> Option<f64>;
 
+    /// Events per second of about the last minute, where they are known.
+    fn per_second_of_a_minute(&self) -> Option<f64>;
+
     /// The largest value of the bucket with the quantile (0..=1); 0 without values.
     fn quantile(&self, quantile: f64) -> u64;
 
     /// The weights of all buckets that are not empty, in order: counts since the start, or less where they have faded.
     fn buckets(&self, show: &mut dyn FnMut(Bucket, f64));
 
-    /// The counts of all buckets since the start, in order; shows none where they fade.
+    /// The counts of all buckets since the start, in order; shows none of a distribution that has had no values.
     fn since_start(&self, show: &mut dyn FnMut(Bucket, u64));
 }
 
@@ -86,6 +89,10 @@ impl<const PER_OCTAVE: usize, const BUCKETS: usize> Distribution for Counts<PER_
     }
 
     fn per_second(&self) -> Option<f64> {
+        None
+    }
+
+    fn per_second_of_a_minute(&self) -> Option<f64> {
         None
     }
 
@@ -119,6 +126,10 @@ impl<const PER_OCTAVE: usize, const BUCKETS: usize> Distribution for Summary<PER
         Some(self.per_second)
     }
 
+    fn per_second_of_a_minute(&self) -> Option<f64> {
+        Some(self.per_second_of_a_minute)
+    }
+
     fn quantile(&self, quantile: f64) -> u64 {
         self.quantile(quantile)
     }
@@ -127,7 +138,9 @@ impl<const PER_OCTAVE: usize, const BUCKETS: usize> Distribution for Summary<PER
         self.filled().for_each(|(bucket, weight)| show(bucket, weight));
     }
 
-    fn since_start(&self, _: &mut dyn FnMut(Bucket, u64)) {}
+    fn since_start(&self, show: &mut dyn FnMut(Bucket, u64)) {
+        Summary::since_start(self).for_each(|(bucket, count)| show(bucket, count));
+    }
 }
 
 /// The identity with its labels, as Cassandra's MBean is called.

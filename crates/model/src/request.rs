@@ -37,7 +37,8 @@ pub enum Consistency {
 }
 
 impl Consistency {
-    const ALL: [Consistency; 12] = [
+    /// In the order of their codes.
+    pub const ALL: [Consistency; 12] = [
         Consistency::Any,
         Consistency::One,
         Consistency::Two,

@@ -15,6 +15,6 @@ mod exposition;
 mod http;
 mod watched;
 
-pub use exposition::Format;
+pub use exposition::{Format, Names, Place};
 pub use http::Endpoint;
 pub use watched::Watched;

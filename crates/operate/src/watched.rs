@@ -1,30 +1,37 @@
 //! What the endpoint shows of a node.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use halcyon_io::Mutex;
 use halcyon_metrics::Registry;
 
+use crate::exposition::{Names, Place};
+
 /// A node, from the start on.
 pub struct Watched {
-    registry: OnceLock<Registry>,
+    names: Names,
+    /// With the node's place, which some names show.
+    registry: OnceLock<(Arc<Registry>, Place)>,
     /// Why clients cannot connect; `None`: they can.
     not_ready: Mutex<Option<&'static str>>,
 }
 
-impl Default for Watched {
-    fn default() -> Watched {
+impl Watched {
+    /// A node that starts. `names`: for requests that choose none.
+    pub fn starting(names: Names) -> Watched {
         let not_ready =
             Mutex::new(Some("the node is starting: it opens its data and replays its commit log"));
-        Watched { registry: OnceLock::new(), not_ready }
+        Watched { names, registry: OnceLock::new(), not_ready }
     }
-}
 
-impl Watched {
-    /// Once, when the data is open.
-    pub fn show(&self, registry: Registry) {
-        // A node opens its data once.
-        let _ = self.registry.set(registry);
+    pub(crate) fn names(&self) -> Names {
+        self.names
+    }
+
+    /// Once, when the node has opened its data and joined its ring.
+    pub fn show(&self, registry: Arc<Registry>, place: Place) {
+        // A node joins once.
+        let _ = self.registry.set((registry, place));
     }
 
     /// From now on clients can connect, or cannot and why.
@@ -32,7 +39,7 @@ impl Watched {
         *self.not_ready.lock() = not_ready;
     }
 
-    pub(crate) fn registry(&self) -> Option<&Registry> {
+    pub(crate) fn registry(&self) -> Option<&(Arc<Registry>, Place)> {
         self.registry.get()
     }
 

@@ -105,6 +105,7 @@ pub fn batch<'a>(
         let outcome = modify::execute_batch_message(coordinator, kind, &statements, options).await;
         let shard = coordinator.shard().index();
         let plans = entries.iter().map(|entry| &entry.statement.plan);
+        let plans = (plans, options.consistency);
         coordinator.requests().count_batch(shard, plans, began, &outcome);
         let slow = statements.iter().flat_map(|(_, request)| request.slow_calls().take());
         Ok(outcome?.warned(slow.collect()))

@@ -1,7 +1,7 @@
 //! Requests and hits per second of the caches, for `system_views.caches`.
 //!
-//! Shards only count. A task samples the counts every few seconds and moves an exponentially weighted average with a time constant
-//! of fifteen minutes, which is what Cassandra's meters show as the fifteen-minute rate.
+//! Shards only count. A task samples the counts every few seconds and moves exponentially weighted averages with time constants of one,
+//! five and fifteen minutes, as Cassandra's meters do.
 
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
@@ -13,7 +13,11 @@ use halcyon_io::clock::{self, Instant, now};
 
 /// How often the counts are sampled, as meters do.
 const TICK: Duration = Duration::from_secs(5);
-const TIME_CONSTANT: f64 = 900.0;
+/// Seconds.
+const TIME_CONSTANTS: [f64; 3] = [60.0, 300.0, 900.0];
+
+/// Requests and hits of each cache.
+type PerSecond = [(f64, f64); 4];
 
 /// The caches, in the order of [`Caches`].
 pub(crate) const NAMES: [&str; 4] = ["chunks", "counters", "keys", "rows"];
@@ -84,12 +88,23 @@ pub(crate) struct CacheRates(Mutex<Option<Rates>>);
 struct Rates {
     seen: Caches,
     at: Instant,
-    per_second: [(f64, f64); 4],
+    /// By time constant.
+    per_second: [PerSecond; TIME_CONSTANTS.len()],
 }
 
 impl CacheRates {
-    pub(crate) fn per_second(&self) -> [(f64, f64); 4] {
-        self.0.lock().map(|rates| rates.per_second).unwrap_or_default()
+    /// Of fifteen minutes.
+    pub(crate) fn per_second(&self) -> PerSecond {
+        let [_, _, rates] = self.0.lock().map(|rates| rates.per_second).unwrap_or_default();
+        rates
+    }
+
+    /// Hits for each request, of one, five and fifteen minutes; not a number without requests, as in Cassandra.
+    pub(crate) fn hit_rates(&self) -> [[f64; TIME_CONSTANTS.len()]; 4] {
+        let rates = self.0.lock().map(|rates| rates.per_second).unwrap_or_default();
+        std::array::from_fn(|cache| {
+            rates.map(|of| of.get(cache).map_or(f64::NAN, |(requests, hits)| hits / requests))
+        })
     }
 
     /// The caches as they were sampled last, a few seconds ago.
@@ -104,13 +119,15 @@ impl CacheRates {
             return;
         };
         let elapsed = (at - rates.at).as_secs_f64().max(1e-3);
-        let share = 1.0 - (-elapsed / TIME_CONSTANT).exp();
-        let pairs = caches.iter().zip(&rates.seen);
-        for ((requests, hits), (new, old)) in rates.per_second.iter_mut().zip(pairs) {
-            let hit = new.hits.saturating_sub(old.hits) as f64;
-            let missed = new.misses.saturating_sub(old.misses) as f64;
-            *requests += share * ((hit + missed) / elapsed - *requests);
-            *hits += share * (hit / elapsed - *hits);
+        for (averages, constant) in rates.per_second.iter_mut().zip(TIME_CONSTANTS) {
+            let share = 1.0 - (-elapsed / constant).exp();
+            let pairs = caches.iter().zip(&rates.seen);
+            for ((requests, hits), (new, old)) in averages.iter_mut().zip(pairs) {
+                let hit = new.hits.saturating_sub(old.hits) as f64;
+                let missed = new.misses.saturating_sub(old.misses) as f64;
+                *requests += share * ((hit + missed) / elapsed - *requests);
+                *hits += share * (hit / elapsed - *hits);
+            }
         }
         (rates.seen, rates.at) = (caches, at);
     }
@@ -143,10 +160,13 @@ mod tests {
                 caches[KEYS].misses += misses;
                 rates.note(caches, at);
             }
-            rates.0.lock().expect("noted").per_second[KEYS]
+            rates.per_second()[KEYS]
         };
         let (requests, hits) = pass(50, 450);
         assert!((requests - 100.0).abs() < 1.0 && (hits - 10.0).abs() < 0.1, "{requests} {hits}");
+        let of_keys = rates.hit_rates()[KEYS];
+        assert!(of_keys.iter().all(|rate| (rate - 0.1).abs() < 0.01), "{of_keys:?}");
+        assert!(rates.hit_rates()[ROWS].iter().all(|rate| rate.is_nan()));
         let (requests, hits) = pass(0, 0);
         assert!(requests < 1.0 && hits < 0.1, "{requests} {hits}");
     }

@@ -3,12 +3,10 @@
 use std::io::ErrorKind::AddrInUse;
 use std::sync::Arc;
 
-use halcyon_io::Disk;
 use halcyon_metrics::Registry;
-use halcyon_operate::{Endpoint, Watched};
+use halcyon_operate::{Endpoint, Place, Watched};
 
 use crate::log::Log;
-use crate::metrics::node::OfNode;
 use crate::settings::MetricsAddress;
 
 pub(crate) struct Watch {
@@ -19,7 +17,7 @@ pub(crate) struct Watch {
 /// Listens. `None`: the settings say so, or another process has the default port, which does not prevent a start.
 pub(crate) fn open(settings: &MetricsAddress, log: &Log) -> Result<Option<Watch>, String> {
     let Some(address) = settings.address else { return Ok(None) };
-    let watched = Arc::new(Watched::default());
+    let watched = Arc::new(Watched::starting(settings.names));
     match Endpoint::open(address, watched.clone()) {
         Ok(endpoint) => {
             let address = endpoint.address();
@@ -39,15 +37,8 @@ pub(crate) fn open(settings: &MetricsAddress, log: &Log) -> Result<Option<Watch>
 }
 
 impl Watch {
-    pub(crate) fn show(&self, node: OfNode, disk: &Disk) {
-        let (engine, shared) = (node.engine.clone(), node.shared.clone());
-        let mut registry = Registry::default();
-        registry.register(shared.requests.clone());
-        registry.register(engine);
-        registry.register(shared);
-        registry.register(Arc::new(node));
-        registry.register(Arc::new(disk.clone()));
-        self.watched.show(registry);
+    pub(crate) fn show(&self, registry: Arc<Registry>, place: Place) {
+        self.watched.show(registry, place);
     }
 
     pub(crate) fn become_ready(&self) {

@@ -24,6 +24,8 @@ use halcyon_io::{
     Claim, Clock, Disk, Gone, Inbox, Mesh, Thread, ThreadPriority, block_on, kept, pin_to_core,
     spawn,
 };
+use halcyon_model::uuid;
+use halcyon_operate::Place;
 use halcyon_query::{ClientRequests, Coordinator, Denylist, LocalDenylist};
 use halcyon_schema::LocalNode;
 use halcyon_schema::function::FunctionSettings;
@@ -113,13 +115,14 @@ async fn serve_inside(
     let engine = open_engine(&disk, &settings, &virtual_tables, log).await?;
     let (shared, inboxes) = share(&settings, (address, aware.as_ref()), encryption, log)?;
     let facts = Arc::new(facts(&settings, &shared, &disk));
-    if let Some(watch) = &watch {
-        let (engine, caches) = (engine.clone(), facts.cache_rates.clone());
-        watch.show(OfNode { engine, shared: shared.clone(), caches }, &disk);
-    }
     let shown = (facts.clone(), Arc::new(virtual_tables));
     let threads = start_shards(&engine, &shared, shown, inboxes).await?;
-    join(&engine, &settings, &shared, address).await?;
+    let place = join(&engine, &settings, &shared, address).await?;
+    let of_node = OfNode::new(engine.clone(), shared.clone(), facts.cache_rates.clone());
+    let metrics = Arc::new(of_node.registered(&disk));
+    // A node joins once.
+    let _ = facts.registry.set(metrics.clone());
+    watch.iter().for_each(|watch| watch.show(metrics.clone(), place.clone()));
     resume_view_builds(&shared, log).await?;
     start_first(&shared, settings.monitoring_report_interval).await?;
     denylist::load_before_clients(&shared).await.map_err(Error::CannotStart)?;
@@ -264,6 +267,7 @@ fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
         prepared: shared.prepared.clone(),
         encryption: shared.encryption.clone(),
         metrics: shared.metrics.clone(),
+        registry: OnceLock::new(),
         cache_rates: Arc::default(),
         trace_probability: shared.trace_probability.clone(),
         request_logs: shared.request_logs.clone(),
@@ -412,7 +416,7 @@ async fn join(
     settings: &Settings,
     shared: &Shared,
     address: SocketAddr,
-) -> Result<(), Error> {
+) -> Result<Place, Error> {
     let ring = |n: usize| ((2 * n as u128 + 1) << 63) / settings.num_tokens as u128;
     let node = LocalNode {
         cluster_name: settings.cluster_name.clone().unwrap_or_default(),
@@ -431,7 +435,13 @@ async fn join(
     let node = engine.tables().join(node).await.map_err(|e| Error::CannotStart(e.to_string()))?;
     // A node joins once.
     let _ = shared.tokens.set(node.tokens);
-    Ok(())
+    Ok(Place {
+        cluster: node.cluster_name,
+        datacenter: node.data_center,
+        rack: node.rack,
+        address: node.broadcast_address.to_string(),
+        host_id: uuid::text(&node.host_id),
+    })
 }
 
 /// The shard-aware port, if it is free. A taken one does not prevent the start, because shard-aware drivers work without it.

@@ -55,7 +55,7 @@ impl Memory {
 
     /// Leaves the chunk caches what open SSTables do not take.
     pub(crate) fn share(&self, stores: &BTreeMap<TableId, Arc<Store>>) {
-        let taken: u64 = stores.values().map(|store| store.version.load().totals().memory).sum();
+        let taken: u64 = stores.values().map(|store| store.version.load().totals().memory()).sum();
         let left = self.chunks.saturating_sub(taken).max(self.chunks_least.min(self.chunks));
         self.chunk_share.store(left, Relaxed);
     }

@@ -74,7 +74,11 @@ struct Listed<'a>(&'a Compactor, u64);
 
 impl Drop for Listed<'_> {
     fn drop(&mut self) {
-        self.0.running().retain(|running| running.number != self.1);
+        let mut running = self.0.running();
+        let Some(at) = running.iter().position(|running| running.number == self.1) else { return };
+        let ended = running.swap_remove(at);
+        self.0.ended.add_shared(1);
+        self.0.ended_bytes.add_shared(ended.progress.snapshot().data_total);
     }
 }
 
@@ -102,6 +106,7 @@ impl<'a> CompactionJob<'a> {
         let (sealed, outputs) = job.open(job.write(shape).await?).await?;
         let outcome = job.commit(sealed, &outputs).await?;
         job.install(outputs).await;
+        store.compaction_bytes_written.add_shared(outcome.file_written);
         drop(listed);
         history::record(compactor, &job.running, &outcome).await;
         Ok(outcome)

@@ -34,6 +34,7 @@ use std::sync::{Arc, MutexGuard};
 
 use halcyon_io::clock::Instant;
 use halcyon_io::{Disk, Mutex};
+use halcyon_metrics::Counter;
 use halcyon_stream::TableId;
 
 use crate::LatencyTarget;
@@ -71,6 +72,9 @@ pub struct Compactor {
     background: Arc<Background>,
     pace: Pace,
     running: Mutex<Vec<Running>>,
+    /// Compactions that have ended since the start, and the uncompressed bytes of their inputs.
+    ended: Counter,
+    ended_bytes: Counter,
     next: AtomicU64,
     /// The last major compaction of each table.
     majors: Mutex<Vec<(TableId, MajorCompaction)>>,
@@ -93,6 +97,8 @@ impl Compactor {
             background: background.clone(),
             pace: Pace::new(tables.storage.disk.clock().clone(), ceiling, target),
             running: Mutex::default(),
+            ended: Counter::default(),
+            ended_bytes: Counter::default(),
             next: AtomicU64::new(1),
             majors: Mutex::default(),
         })
@@ -131,6 +137,11 @@ impl Compactor {
     pub(crate) fn keep_pace(&self, now: Instant) -> bool {
         let reads = || self.metrics.read_latency();
         self.pace.keep((self.schedule.is_working(), now), self.disk(), reads)
+    }
+
+    /// How many compactions have ended since the start, well or not, and the uncompressed bytes of their inputs.
+    pub fn ended(&self) -> (u64, u64) {
+        (self.ended.get(), self.ended_bytes.get())
     }
 
     /// What runs now.

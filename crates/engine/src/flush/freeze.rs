@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use halcyon_io::clock::nanos;
 use halcyon_io::spawn;
 
 use super::Flusher;
@@ -28,9 +29,11 @@ impl Shard {
 
     /// Waits while frozen memtables leave no room for more; refuses while flushes fail, since that wait would have no bound.
     pub(crate) async fn wait_for_space(&self) -> Result<()> {
+        let mut began = None;
         while self.frozen_bytes.get() > 0
             && self.filling.bytes() + self.frozen_bytes.get() >= self.budget()
         {
+            began.get_or_insert_with(|| self.now());
             let _hurry = self.flusher.waits.hurry();
             if let Some(why) = self.flush_failure() {
                 return Err(Error::Stopped(format!(
@@ -39,6 +42,10 @@ impl Shard {
             }
             self.space.notified().await;
             self.reporter().check()?;
+        }
+        if let (Some(began), Some(metrics)) = (began, self.metrics.of(self.index())) {
+            let now = self.now();
+            metrics.memtable_waits.record(nanos(now.saturating_since(began)), now);
         }
         Ok(())
     }
@@ -116,6 +123,7 @@ impl Shard {
             );
             frozen.push((slot.clone(), position));
         }
+        table.note_memtables();
         self.recount(table);
         self.flush_frozen(table);
         Some(slot)
@@ -159,7 +167,7 @@ impl Shard {
                 let pace = FlushPace::begin(clock, &flusher.waits, filling, bytes);
                 flusher.write_memtable(&store, memtable, &pace).await
             };
-            self.flusher.background.run(write).await??;
+            let flushed = self.flusher.background.run(write).await??;
             let (written, _) = table.frozen.borrow_mut().remove(0);
             debug_assert!(Rc::ptr_eq(&written, &slot), "another memtable was flushed meanwhile");
             self.note_flushed(table, position, oldest);
@@ -168,6 +176,7 @@ impl Shard {
             self.recount(table);
             table.metrics().pending_flushes.down();
             table.metrics().flushes.up();
+            table.metrics().bytes_flushed.add(flushed.map_or(0, |live| live.bytes_on_disk));
             table.flushed.notify_all();
             self.space.notify_all();
         }

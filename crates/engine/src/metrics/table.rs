@@ -3,9 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use halcyon_io::clock::Instant;
-use halcyon_metrics::{
-    Counter, Gauge, Kind, Labels, Metric, Reservoir, Sample, Unit, Value, buckets_below,
-};
+use halcyon_metrics::{Counter, Gauge, Reservoir, buckets_below};
 use halcyon_model::request::BatchKind;
 
 /// Quarters of powers of two, up to 2^40: eighteen minutes in nanoseconds.
@@ -32,9 +30,11 @@ pub enum Measure {
     /// Of each local read.
     TombstonesPerRead,
     RowsPerRead,
+    /// SSTables that had the partition, of each read of one partition.
+    SSTablesPerRead,
 }
 
-const MEASURES: usize = Measure::RowsPerRead as usize + 1;
+pub(crate) const MEASURES: usize = Measure::SSTablesPerRead as usize + 1;
 
 impl Measure {
     pub const ALL: [Measure; MEASURES] = [
@@ -46,86 +46,15 @@ impl Measure {
         Measure::CoordinatorWrite,
         Measure::TombstonesPerRead,
         Measure::RowsPerRead,
+        Measure::SSTablesPerRead,
     ];
-}
 
-/// In the order of [`Measure::ALL`]; `group` is `Table` or `Keyspace`.
-const fn measured(group: &'static str) -> [Metric; MEASURES] {
-    let [reads, ranges, writes] = [
-        ("ReadLatency", "Reads of one partition on its shard, to the last selected row."),
-        ("RangeLatency", "Reads of ranges on one shard."),
-        ("WriteLatency", "Mutations applied to the memtable, without the commit log."),
-    ];
-    let [read, scan, write] = [
-        ("CoordinatorReadLatency", "Statements that read one partition, until they have its rows."),
-        ("CoordinatorScanLatency", "Statements that read ranges, until they have a page of rows."),
-        ("CoordinatorWriteLatency", "Statements that write, until that is durable and visible."),
-    ];
-    [
-        time(group, reads),
-        time(group, ranges),
-        time(group, writes),
-        time(group, read),
-        time(group, scan),
-        time(group, write),
-        histogram(group, "TombstoneScannedHistogram", "Tombstones that each local read met."),
-        histogram(group, "LiveScannedHistogram", "Rows that each local read returned."),
-    ]
-}
-
-const fn time(group: &'static str, (name, help): (&'static str, &'static str)) -> Metric {
-    Metric::cassandra(group, name, help).of(Kind::Timer, Unit::Nanoseconds)
-}
-
-const fn histogram(group: &'static str, name: &'static str, help: &'static str) -> Metric {
-    Metric::cassandra(group, name, help).of(Kind::Histogram, Unit::Count)
-}
-
-const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Metric {
-    Metric::cassandra("Table", name, help).of(Kind::Gauge, unit)
-}
-
-pub(crate) const OF_TABLES: [Metric; MEASURES] = measured("Table");
-pub(crate) const OF_KEYSPACES: [Metric; MEASURES] = measured("Keyspace");
-
-/// In the order of [`TableStats::values`].
-const NUMBERS: [Metric; VALUES] = [
-    Metric::cassandra("Table", "MemtableSwitchCount", "Flushes."),
-    Metric::cassandra("Table", "PendingFlushes", "Flushes that wait or are under way."),
-    gauge("MemtableLiveDataSize", Unit::Bytes, "Memory of all memtables."),
-    Metric::own("Table", "SSTablesRead", "SSTables that reads opened."),
-    gauge("LiveSSTableCount", Unit::Count, "Live SSTables."),
-    Metric::cassandra("Table", "LiveDiskSpaceUsed", "All components of all live SSTables.")
-        .of(Kind::Counter, Unit::Bytes),
-    gauge("MaxSSTableSize", Unit::Bytes, "The largest live SSTable."),
-    gauge("MaxPartitionSize", Unit::Bytes, "The largest partition of a live SSTable."),
-    gauge("MaxSSTableDuration", Unit::Milliseconds, "From the oldest to the newest write of one."),
-];
-
-/// In the order of [`BATCH_KINDS`].
-pub(crate) const OF_BATCHES: [Metric; BATCH_KINDS.len()] = [
-    histogram("Batch", "PartitionsPerLoggedBatch", "Partitions of each logged batch."),
-    histogram("Batch", "PartitionsPerUnloggedBatch", "Partitions of each unlogged batch."),
-    histogram("Batch", "PartitionsPerCounterBatch", "Partitions of each batch of counters."),
-];
-
-/// All metrics of the engine.
-pub(crate) const DECLARED: [Metric; 2 * MEASURES + VALUES + BATCH_KINDS.len()] = {
-    let mut all = [OF_TABLES[0]; 2 * MEASURES + VALUES + BATCH_KINDS.len()];
-    let parts: [&[Metric]; 4] = [&OF_TABLES, &OF_KEYSPACES, &NUMBERS, &OF_BATCHES];
-    let (mut part, mut at, mut to) = (0, 0, 0);
-    while part < parts.len() {
-        if at == parts[part].len() {
-            (part, at) = (part + 1, 0);
-            continue;
-        }
-        all[to] = parts[part][at];
-        (at, to) = (at + 1, to + 1);
+    /// Whether Cassandra has it of keyspaces too.
+    pub(crate) const fn is_of_keyspaces(self) -> bool {
+        use Measure::{CoordinatorRead, CoordinatorScan, CoordinatorWrite};
+        !matches!(self, CoordinatorRead | CoordinatorScan | CoordinatorWrite)
     }
-    all
-};
-
-const VALUES: usize = 9;
+}
 
 pub(crate) const BATCH_KINDS: [BatchKind; 3] =
     [BatchKind::Logged, BatchKind::Unlogged, BatchKind::Counter];
@@ -139,30 +68,19 @@ pub(crate) struct TableMetrics {
     /// The oldest write that a replay may apply without the deletions that followed it (`write/spanning.rs`); `i64::MAX` if there is none.
     pub(crate) replayed_since: AtomicI64,
     pub(crate) flushes: Counter,
+    pub(crate) bytes_flushed: Counter,
     pub(crate) pending_flushes: Gauge,
     pub(crate) memtable_bytes: Gauge,
+    /// Partitions in the memtable that takes writes, and in those that are being flushed.
+    pub(crate) active_partitions: Gauge,
+    pub(crate) frozen_partitions: Gauge,
     pub(crate) sstables_read: Counter,
+    /// SSTables whose Bloom filter excluded the partition of a read, and those whose filter did not although they do not have it.
+    pub(crate) filter_absent: Counter,
+    pub(crate) filter_false: Counter,
+    pub(crate) row_cache_hits: Counter,
+    pub(crate) row_cache_misses: Counter,
     distributions: [Distribution; MEASURES],
-}
-
-/// A table's metrics at one time.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TableStats {
-    pub keyspace: String,
-    pub table: String,
-    pub flushes: u64,
-    pub pending_flushes: u64,
-    pub memtable_bytes: u64,
-    /// SSTables that reads opened.
-    pub sstables_read: u64,
-    pub sstables: usize,
-    /// Bytes of all components of all live SSTables.
-    pub disk_space: u64,
-    pub max_sstable_size: u64,
-    /// From the statistics of SSTables.
-    pub max_partition_size: u64,
-    /// Milliseconds between the oldest and the newest write of an SSTable.
-    pub max_sstable_duration: u64,
 }
 
 impl Default for TableMetrics {
@@ -171,9 +89,16 @@ impl Default for TableMetrics {
             min_timestamp: AtomicI64::new(i64::MAX),
             replayed_since: AtomicI64::new(i64::MAX),
             flushes: Counter::default(),
+            bytes_flushed: Counter::default(),
             pending_flushes: Gauge::default(),
             memtable_bytes: Gauge::default(),
+            active_partitions: Gauge::default(),
+            frozen_partitions: Gauge::default(),
             sstables_read: Counter::default(),
+            filter_absent: Counter::default(),
+            filter_false: Counter::default(),
+            row_cache_hits: Counter::default(),
+            row_cache_misses: Counter::default(),
             distributions: Default::default(),
         }
     }
@@ -196,6 +121,11 @@ impl TableMetrics {
         self.record(measure, now.as_nanos().saturating_sub(began.as_nanos()), now);
     }
 
+    /// How many values of a measure there were since the start.
+    pub(crate) fn count(&self, measure: Measure) -> u64 {
+        self.distributions[measure as usize].count()
+    }
+
     pub(crate) fn add_to(&self, summary: &mut Summary, measure: Measure, now: Instant) {
         summary.add(&self.distributions[measure as usize], now);
     }
@@ -213,37 +143,5 @@ impl BatchMetrics {
             BatchKind::Unlogged => unlogged,
             BatchKind::Counter => counter,
         }
-    }
-}
-
-impl TableStats {
-    /// Its numbers, in the order of their declarations.
-    fn values(&self) -> [u64; VALUES] {
-        [
-            self.flushes,
-            self.pending_flushes,
-            self.memtable_bytes,
-            self.sstables_read,
-            self.sstables as u64,
-            self.disk_space,
-            self.max_sstable_size,
-            self.max_partition_size,
-            self.max_sstable_duration,
-        ]
-    }
-
-    pub(crate) fn walk(&self, show: &mut dyn FnMut(Sample<'_>)) {
-        let labels =
-            Labels { keyspace: Some(&self.keyspace), scope: Some(&self.table), path: None };
-        for (metric, value) in NUMBERS.iter().zip(self.values()) {
-            show(Sample { metric, labels, value: Value::Number(value) });
-        }
-    }
-
-    pub(crate) fn add(&mut self, shard: &TableMetrics) {
-        self.flushes += shard.flushes.get();
-        self.pending_flushes += shard.pending_flushes.get();
-        self.memtable_bytes += shard.memtable_bytes.get();
-        self.sstables_read += shard.sstables_read.get();
     }
 }

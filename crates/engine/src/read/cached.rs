@@ -32,8 +32,10 @@ impl Plan<'_> {
     ) -> Result<Inner> {
         let cache = &self.shard.rows;
         if let Some(head) = cache.get(&self.current.definition, key) {
+            self.metrics().row_cache_hits.up();
             return self.serve(key, &head, memtables).await;
         }
+        self.metrics().row_cache_misses.up();
         if rows != usize::MAX && !self.begins_at_head() {
             return self.sources(key, memtables).await.map(Inner::Sources);
         }

@@ -28,6 +28,7 @@ use super::source::{Source, Sources};
 use super::sstable::{Access, SSTableStream};
 use crate::Result;
 use crate::memtable::{Collector, MemtableStream, Partition};
+use crate::metrics::table::Measure;
 use crate::version::LiveSSTable;
 
 /// SSTables that one read waits for at the same time.
@@ -60,8 +61,13 @@ impl<'a> Candidates<'a> {
         while self.next.is_none() {
             let at = self.left.pop()?;
             let live = self.plan.current.version.get(at)?;
-            let may_have = self.plan.may_have(live) && live.table.may_contain(self.key);
-            self.next = Some(Candidate { at, live }).filter(|_| may_have);
+            if !self.plan.may_have(live) {
+                continue;
+            }
+            match live.table.may_contain(self.key) {
+                true => self.next = Some(Candidate { at, live }),
+                false => self.plan.metrics().filter_absent.up(),
+            }
         }
         let shadowed = |next: &Candidate<'_>| {
             !deletion.is_live() && next.live.max_timestamp() <= deletion.marked_for_delete_at
@@ -94,11 +100,18 @@ impl Plan<'_> {
         let deletion = deletions.fold(DeletionTime::LIVE, DeletionTime::max);
         let mut candidates = Candidates::new(self, key);
         if candidates.peek(deletion).is_none() {
+            self.note_sstables(0);
             let streams = snapshots.into_iter().map(|snapshot| self.snapshot(key, snapshot));
             return Ok(Sources::of(self.direction(), streams.collect()));
         }
         // Boxed, so that a read from memory is small.
         Box::pin(self.with_sstables(key, snapshots, deletion, candidates)).await
+    }
+
+    /// Counts a read of one partition by the SSTables that had it.
+    fn note_sstables(&self, count: usize) {
+        let now = self.shard.now();
+        self.metrics().record(Measure::SSTablesPerRead, count as u64, now);
     }
 
     fn snapshot(&self, key: &PartitionKey, (layout, partition): Snapshot) -> Source {
@@ -152,6 +165,7 @@ impl Plan<'_> {
             }
             wave = candidates.take(AT_ONCE, deletion);
         }
+        self.note_sstables(sources.len());
         // The order of a merge's inputs is oldest first.
         sources.reverse();
         sources.extend(snapshots.into_iter().map(|snapshot| self.snapshot(key, snapshot)));
@@ -169,6 +183,7 @@ impl Plan<'_> {
     ) -> Result<Option<Primed<SSTableStream>>> {
         let Some(reader) = self.current.reader(at) else { return Ok(None) };
         let Some(stream) = access.partition(reader, key).await? else {
+            self.metrics().filter_false.up();
             return Ok(None);
         };
         self.metrics().sstables_read.up();
@@ -197,7 +212,7 @@ impl Plan<'_> {
             let mut source = whole.snapshot(key, snapshot);
             found.merge(collector().collect(&mut source).await?)?;
         }
-        let mut at_once = 1;
+        let (mut at_once, mut sstables) = (1, 0);
         while let Some(next) = candidates.peek(found.deletion())
             && !found.is_complete(names, forward.statics, next.live.max_timestamp())
         {
@@ -210,9 +225,12 @@ impl Plan<'_> {
                 collector().collect(&mut stream).await
             });
             for mutation in join_all(streams).await {
-                found.merge(mutation?)?;
+                let mutation = mutation?;
+                sstables += usize::from(mutation.is_some());
+                found.merge(mutation)?;
             }
         }
+        self.note_sstables(sstables);
         let stream = found.partition.map(|partition| {
             let slices = self.slices.clone();
             MemtableStream::of_partition(layout.clone(), slices, key.clone(), partition)

@@ -2,13 +2,24 @@
 
 use std::sync::Arc;
 
-use crate::metrics::table::{Measure, Summary, TableStats};
+use crate::metrics::stats::TableStats;
+use crate::metrics::table::{Measure, Summary};
 use crate::tables::Tables;
 use crate::tables::store::Store;
+use crate::version::Version;
 
 impl Tables {
-    /// Counters of all tables.
+    /// Counters of all tables; of their partitions, only those in memtables.
     pub fn stats(&self) -> Vec<TableStats> {
+        self.collect(|_| 0)
+    }
+
+    /// The same with all partitions. The sketches of a new version's SSTables are merged, which takes long on a shard.
+    pub(crate) fn stats_with_partitions(&self) -> Vec<TableStats> {
+        self.collect(Version::partitions)
+    }
+
+    fn collect(&self, partitions: impl Fn(&Version) -> u64) -> Vec<TableStats> {
         let stores = self.stores.load();
         let stats = |store: &Arc<Store>| {
             let table = store.table();
@@ -22,6 +33,9 @@ impl Tables {
                 max_sstable_size: totals.max_sstable_size,
                 max_partition_size: totals.max_partition_size,
                 max_sstable_duration: totals.max_sstable_duration,
+                totals,
+                partitions: partitions(&version),
+                compaction_bytes_written: store.compaction_bytes_written.get(),
                 ..TableStats::default()
             };
             store.metrics.iter().for_each(|shard| stats.add(shard));

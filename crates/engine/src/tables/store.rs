@@ -11,6 +11,7 @@ use std::sync::{Arc, MutexGuard, OnceLock};
 use arc_swap::ArcSwap;
 use halcyon_compaction::strategy::History;
 use halcyon_io::{Disk, Mutex, Random};
+use halcyon_metrics::Counter;
 use halcyon_model::{hex, path_component};
 use halcyon_schema::catalog::{Table, TableKind};
 use halcyon_sstable::SSTableId;
@@ -49,6 +50,8 @@ pub(crate) struct Store {
     pub(crate) flush_size: AtomicU64,
     /// By shard.
     pub(crate) metrics: Box<[TableMetrics]>,
+    /// As stored; compaction threads add to it.
+    pub(crate) compaction_bytes_written: Counter,
     /// Of identifiers that are numbers.
     next_sequence: AtomicU32,
     /// Whether the strategy is asked, if an operator has said so since the start.
@@ -83,6 +86,7 @@ impl Store {
             debt: DebtCache::default(),
             flush_size: AtomicU64::new(0),
             metrics: (0..shards).map(|_| TableMetrics::default()).collect(),
+            compaction_bytes_written: Counter::default(),
             next_sequence: AtomicU32::new(1),
             automatic: Mutex::default(),
             set_apart: OnceLock::new(),

@@ -22,7 +22,7 @@ fn a_walk_shows_tables_and_purposes() {
         registry.walk(&mut |sample| {
             let value = match sample.value {
                 Value::Number(number) => number,
-                Value::Fraction(_) => panic!("the engine has none"),
+                Value::Fraction(fraction) => fraction.to_bits(),
                 Value::Distribution(values) => values.count(),
             };
             assert!(shown.insert(sample.to_string(), value).is_none(), "{sample} is shown twice");
@@ -34,6 +34,14 @@ fn a_walk_shows_tables_and_purposes() {
         };
         let names = ["MemtableSwitchCount", "PendingFlushes", "LiveSSTableCount", "WriteLatency"];
         assert_eq!(names.map(of_table), [1, 0, 1, 1]);
+        let counted = ["EstimatedPartitionCount", "SSTablesPerReadHistogram", "PendingCompactions"];
+        assert_eq!(counted.map(of_table), [1, 1, 0]);
+        assert_eq!(of_table("BytesFlushed"), of_table("LiveDiskSpaceUsed"));
+        assert_eq!(f64::from_bits(of_table("BloomFilterFalseRatio")), 0.0);
+        let of_log =
+            |name: &str| shown[&format!("org.apache.cassandra.metrics:type=CommitLog,name={name}")];
+        assert!(of_log("CompletedTasks") >= 1 && of_log("TotalCommitLogSize") > 0);
+        assert_eq!((of_log("PendingTasks"), of_log("WaitingOnCommit") >= 1), (0, true));
         // The selection of rows records its time, and this read selects none.
         assert_eq!(of_table("ReadLatency"), 0);
         assert_eq!(shown["halcyon.metrics:type=Table,keyspace=ks,scope=t,name=SSTablesRead"], 1);

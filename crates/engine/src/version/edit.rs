@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
@@ -82,7 +82,7 @@ impl Version {
         added.for_each(|new| insert(&mut sstables, new));
         let renumber = |at: u32| positions.get(at as usize).copied().flatten();
         let index = self.index.edited(renumber, intervals);
-        Version { sstables, index, totals: OnceLock::new() }
+        Version { sstables, index, ..Version::default() }
     }
 
     /// The invariants; a violation is a fault of the edit.

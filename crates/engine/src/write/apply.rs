@@ -119,7 +119,12 @@ impl Shard {
             metrics.record_time(Measure::LocalWrite, began, now);
             began = now;
             metrics.memtable_bytes.add(by.max(0) as u64);
-            metrics.lower_min_timestamp(pin.slot().with(|memtable| memtable.min_timestamp()));
+            let (oldest, partitions) = pin
+                .slot()
+                .with(|memtable| (memtable.min_timestamp(), memtable.partition_count() as u64));
+            metrics.lower_min_timestamp(oldest);
+            // A write that finds its memtable frozen counts it as the active one until the next write or flush.
+            metrics.active_partitions.set(partitions);
             self.note_growth(&table, by);
         }
         Ok(())

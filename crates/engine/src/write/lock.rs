@@ -19,6 +19,14 @@ pub struct PartitionLock {
     locks: Locks,
     key: LockKey,
     held: bool,
+    waited: bool,
+}
+
+impl PartitionLock {
+    /// Whether another write had the lock when this one wanted it.
+    pub fn has_waited(&self) -> bool {
+        self.waited
+    }
 }
 
 /// Waits for the partition's lock.
@@ -36,14 +44,15 @@ pub(crate) async fn lock(locks: &Locks, table: TableId, key: &PartitionKey) -> P
         }
     };
     if let Some(turn) = turn {
-        let lock = PartitionLock { locks: locks.clone(), key: key.clone(), held: true };
+        let lock =
+            PartitionLock { locks: locks.clone(), key: key.clone(), held: true, waited: true };
         let mut waiting = Waiting { turn, lock: Some(lock) };
         let _ = (&mut waiting.turn).await;
         if let Some(lock) = waiting.lock.take() {
             return lock;
         }
     }
-    PartitionLock { locks: locks.clone(), key, held: true }
+    PartitionLock { locks: locks.clone(), key, held: true, waited: false }
 }
 
 /// A waiter in the queue. A cancelled waiter must not release another one's lock, but must pass on a lock that it was just given.

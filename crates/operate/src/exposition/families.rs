@@ -1,9 +1,9 @@
 //! Lines of text by family: a scraper wants all series of a name together, whatever order they come in.
 
 use std::collections::HashMap;
-use std::fmt::{self, Display, Write};
+use std::fmt::{Display, Write};
 
-use halcyon_metrics::{Metric, Origin};
+use halcyon_metrics::{Distribution, Metric, Origin};
 
 use super::format::Format;
 
@@ -16,6 +16,10 @@ pub(super) enum Part {
     Sum,
     Mean,
     Buckets,
+    Median,
+    Percentile99,
+    Percentile999,
+    Max,
 }
 
 /// Prometheus' types.
@@ -41,15 +45,27 @@ type Key = (Origin, &'static str, &'static str, Part);
 /// Families in the order of their first series.
 #[derive(Default)]
 pub(super) struct Families {
+    /// Most series are found by their metric, which needs no name.
     places: HashMap<Key, usize>,
+    by_name: HashMap<String, usize>,
     families: Vec<Family>,
 }
+
+/// The quantiles that all exporters show, and the label of each as jmx_exporter writes it.
+pub(super) const QUANTILES: [(f64, &str); 6] = [
+    (0.5, "0.50"),
+    (0.75, "0.75"),
+    (0.95, "0.95"),
+    (0.98, "0.98"),
+    (0.99, "0.99"),
+    (0.999, "0.999"),
+];
 
 /// Labels of a series: names are ours, values are anybody's.
 pub(super) type Pairs<'a> = [(&'a str, Option<&'a str>)];
 
 impl Families {
-    /// The lines of a part of a metric; `name` is asked for once.
+    /// The lines of a part of a metric; `name` is called once. Metrics with one name share a family.
     pub(super) fn lines(
         &mut self,
         (metric, part): (&Metric, Part),
@@ -57,13 +73,29 @@ impl Families {
         name: impl FnOnce() -> String,
     ) -> Lines<'_> {
         let key = (metric.origin, metric.group, metric.name, part);
+        let place = match self.places.get(&key) {
+            Some(place) => *place,
+            None => {
+                let place = self.place(name(), of, metric.help);
+                self.places.insert(key, place);
+                place
+            }
+        };
+        Lines(&mut self.families[place])
+    }
+
+    /// The lines of a family whose name depends on labels too.
+    pub(super) fn named(&mut self, metric: &Metric, of: Type, name: String) -> Lines<'_> {
+        let place = self.place(name, of, metric.help);
+        Lines(&mut self.families[place])
+    }
+
+    fn place(&mut self, name: String, of: Type, help: &'static str) -> usize {
         let families = &mut self.families;
-        let place = *self.places.entry(key).or_insert_with(|| {
-            let (name, help) = (name(), metric.help);
-            families.push(Family { name, of, help, lines: String::new() });
+        *self.by_name.entry(name).or_insert_with_key(|name| {
+            families.push(Family { name: name.clone(), of, help, lines: String::new() });
             families.len() - 1
-        });
-        Lines(&mut families[place])
+        })
     }
 
     pub(super) fn text(&self, format: Format) -> String {
@@ -105,6 +137,22 @@ impl Family {
 pub(super) struct Lines<'f>(&'f mut Family);
 
 impl Lines<'_> {
+    /// A summary: quantiles of the last minutes, and what is known since the start. `shown` is in the unit of the family.
+    pub(super) fn summary(
+        &mut self,
+        labels: &Pairs<'_>,
+        values: &dyn Distribution,
+        shown: impl Fn(u64) -> f64,
+    ) {
+        for (quantile, _) in QUANTILES {
+            self.add("", labels, Some(("quantile", &quantile)), shown(values.quantile(quantile)));
+        }
+        self.add("_count", labels, None, values.count());
+        if let Some(sum) = values.sum() {
+            self.add("_sum", labels, None, shown(sum));
+        }
+    }
+
     /// `suffix`: behind the family's name. Labels without a value are left out.
     pub(super) fn add(
         &mut self,
@@ -117,14 +165,22 @@ impl Lines<'_> {
         lines.push_str(name);
         lines.push_str(suffix);
         let mut between = '{';
-        for (label, text) in labels.iter().filter_map(|(label, text)| Some((label, (*text)?))) {
-            // Writing to a string cannot fail.
-            let _ = write!(lines, "{between}{label}=\"{}\"", Escaped(text));
+        let mut label = |label: &str, lines: &mut String| {
+            lines.push(between);
             between = ',';
+            lines.push_str(label);
+            lines.push_str("=\"");
+        };
+        // A node with many tables has some 100,000 lines: texts are pushed, because formatting them takes twice as long.
+        for (name, text) in labels.iter().filter_map(|(name, text)| Some((name, (*text)?))) {
+            label(name, lines);
+            escape(text, lines);
+            lines.push('"');
         }
-        if let Some((label, text)) = more {
-            let _ = write!(lines, "{between}{label}=\"{text}\"");
-            between = ',';
+        if let Some((name, text)) = more {
+            label(name, lines);
+            // Writing to a string cannot fail.
+            let _ = write!(lines, "{text}\"");
         }
         if between == ',' {
             lines.push('}');
@@ -133,22 +189,18 @@ impl Lines<'_> {
     }
 }
 
-/// The value of a label.
-struct Escaped<'a>(&'a str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0;
-        while let Some(at) = rest.find(['\\', '"', '\n']) {
-            let (before, from) = rest.split_at(at);
-            f.write_str(before)?;
-            f.write_str(match from.as_bytes().first() {
-                Some(b'\\') => "\\\\",
-                Some(b'"') => "\\\"",
-                _ => "\\n",
-            })?;
-            rest = &from[1..];
-        }
-        f.write_str(rest)
+/// The value of a label, as it may stand between quotation marks.
+fn escape(text: &str, to: &mut String) {
+    let mut rest = text;
+    while let Some(at) = rest.find(['\\', '"', '\n']) {
+        let (before, from) = rest.split_at(at);
+        to.push_str(before);
+        to.push_str(match from.as_bytes().first() {
+            Some(b'\\') => "\\\\",
+            Some(b'"') => "\\\"",
+            _ => "\\n",
+        });
+        rest = &from[1..];
     }
+    to.push_str(rest);
 }

@@ -10,23 +10,18 @@
 //! | the `Count` of a total latency | `…_seconds_sum` |
 //!
 //! Times that are not called a latency are in microseconds, as the MBeans have them. Grafana's own dashboards for Cassandra ask for two
-//! names more: the mean of a latency (`…_seconds_average`), and how many nodes are up and down.
+//! names more: the mean of a latency (`…_seconds_average`), and how many nodes are up and down; and for the JVM in names of their own
+//! (`jvm_memory_usage_used_bytes{area}`, `jvm_process_cpu_load`).
 
-use halcyon_metrics::{Distribution, Kind, Metric, Sample, Unit, Value};
+use halcyon_metrics::{Distribution, Kind, Metric, Origin, Sample, Unit, Value};
 
-use super::families::{Families, Part, Type};
-
-const QUANTILES: [(f64, &str); 6] = [
-    (0.5, "0.50"),
-    (0.75, "0.75"),
-    (0.95, "0.95"),
-    (0.98, "0.98"),
-    (0.99, "0.99"),
-    (0.999, "0.999"),
-];
+use super::families::{Families, Part, QUANTILES, Type};
 
 pub(super) fn add(families: &mut Families, sample: &Sample<'_>) {
     let metric = sample.metric;
+    if metric.origin == Origin::Java {
+        return of_java(families, sample);
+    }
     let group = metric.group.to_ascii_lowercase();
     let labels = [
         (group.as_str(), sample.labels.scope),
@@ -47,6 +42,27 @@ pub(super) fn add(families: &mut Families, sample: &Sample<'_>) {
             lines.add("", &labels, None, fraction);
         }
         Value::Distribution(values) => distribution(families, metric, &labels, values),
+    }
+}
+
+/// As the rules beside Grafana's dashboards name them.
+fn of_java(families: &mut Families, sample: &Sample<'_>) {
+    let (metric, attribute) = (sample.metric, sample.labels.path.unwrap_or_default());
+    let area = metric.name.strip_suffix("MemoryUsage");
+    let name = match metric.name {
+        "ProcessCpuLoad" => "jvm_process_cpu_load".to_owned(),
+        "TotalPhysicalMemorySize" => "jvm_physical_memory_size".to_owned(),
+        "CollectionCount" => "jvm_gc_collection_count".to_owned(),
+        "CollectionTime" => "jvm_gc_collection_time".to_owned(),
+        "LastGcInfo" => "jvm_gc_duration_seconds".to_owned(),
+        _ => format!("jvm_memory_usage_{attribute}_bytes"),
+    };
+    let labels = [("area", area), ("name", sample.labels.scope)];
+    let mut lines = families.named(metric, Type::Gauge, name);
+    match sample.value {
+        Value::Number(number) => lines.add("", &labels, None, number),
+        Value::Fraction(fraction) => lines.add("", &labels, None, fraction),
+        Value::Distribution(_) => {}
     }
 }
 

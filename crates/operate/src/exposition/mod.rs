@@ -1,24 +1,36 @@
 //! Metrics as text for Prometheus, version 0.0.4, or as OpenMetrics 1.0.
 //!
-//! Cassandra's metrics have the names that jmx_exporter's own example gives them (`jmx_exporter.rs`): dashboards are written for these.
-//! What only Halcyon has is in `halcyon_…`, in Prometheus' own manner (`own.rs`).
+//! 1. Cassandra's metrics have the names of an exporter that is in use with it, because dashboards are written for these names: a file for
+//!    each ([`Names`]). A metric without a name in a scheme is left out of it.
+//! 2. What only Halcyon has is in `halcyon_…`, in Prometheus' own manner, beside every scheme (`own.rs`).
 
+mod criteo;
 mod families;
 mod format;
+mod instaclustr;
 mod jmx_exporter;
+mod management_api;
+mod names;
+mod opentelemetry;
 mod own;
+mod snake;
 
 use halcyon_metrics::{Origin, Registry};
 
 use families::Families;
 pub use format::Format;
+pub use names::{Names, Place};
 
 /// All metrics as they are now.
-pub(crate) fn render(registry: &Registry, format: Format) -> String {
+pub(crate) fn render(registry: &Registry, names: Names, place: &Place, format: Format) -> String {
     let mut families = Families::default();
-    registry.walk(&mut |sample| match sample.metric.origin {
-        Origin::Cassandra => jmx_exporter::add(&mut families, &sample),
-        Origin::Halcyon => own::add(&mut families, &sample),
+    registry.walk(&mut |sample| match (sample.metric.origin, names) {
+        (Origin::Halcyon, _) => own::add(&mut families, &sample),
+        (_, Names::JmxExporter) => jmx_exporter::add(&mut families, &sample),
+        (_, Names::ManagementApi) => management_api::add(&mut families, place, &sample),
+        (_, Names::Instaclustr) => instaclustr::add(&mut families, place, &sample),
+        (_, Names::Criteo) => criteo::add(&mut families, place, &sample),
+        (_, Names::OpenTelemetry) => opentelemetry::add(&mut families, &sample),
     });
     families.text(format)
 }

@@ -4,10 +4,10 @@
 use halcyon_metrics::{Distribution, Kind, Metric, Sample, Unit, Value};
 
 use super::families::{Families, Pairs, Part, Type};
+use super::snake::snake;
 
 /// The bounds of buckets of times lie between these (ns): a microsecond and about a minute.
 const TIMES: std::ops::RangeInclusive<u64> = 1 << 10..=1 << 36;
-const QUANTILES: [f64; 5] = [0.5, 0.95, 0.99, 0.999, 1.0];
 
 pub(super) fn add(families: &mut Families, sample: &Sample<'_>) {
     let metric = sample.metric;
@@ -48,18 +48,6 @@ fn distribution(
         }
     });
     let count = values.count();
-    if bounds.is_empty() {
-        let mut lines = families.lines((metric, Part::Quantiles), Type::Summary, || name(metric));
-        for quantile in QUANTILES {
-            let value = shown(metric, values.quantile(quantile));
-            lines.add("", labels, Some(("quantile", &quantile)), value);
-        }
-        lines.add("_count", labels, None, count);
-        if let Some(sum) = values.sum() {
-            lines.add("_sum", labels, None, shown(metric, sum));
-        }
-        return;
-    }
     let mut lines = families.lines((metric, Part::Buckets), Type::Histogram, || name(metric));
     for (bucket, below) in bounds {
         // A time is hardly ever a bucket's bound exactly; other values are whole numbers.
@@ -86,19 +74,4 @@ fn name(metric: &Metric) -> String {
         Unit::Bytes | Unit::Count => "",
     };
     format!("halcyon_{}_{}{unit}", snake(metric.group), snake(metric.name))
-}
-
-/// `SSTablesRead` is `sstables_read`.
-fn snake(name: &str) -> String {
-    let name = name.replace("SSTable", "Sstable");
-    let mut snake = String::with_capacity(name.len() + 8);
-    let mut before = '_';
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit()) {
-            snake.push('_');
-        }
-        snake.push(letter.to_ascii_lowercase());
-        before = letter;
-    }
-    snake
 }

@@ -57,9 +57,122 @@ impl Source for Node {
 }
 
 fn shown(format: Format) -> String {
+    shown_as(Names::JmxExporter, format)
+}
+
+fn shown_as(names: Names, format: Format) -> String {
     let mut registry = Registry::default();
     registry.register(Arc::new(Node));
-    render(&registry, format)
+    let place = Place {
+        cluster: "c".to_owned(),
+        datacenter: "dc1".to_owned(),
+        rack: "r".to_owned(),
+        address: "10.0.0.1".to_owned(),
+        host_id: "h".to_owned(),
+    };
+    render(&registry, names, &place, format)
+}
+
+fn has_lines(text: &str, lines: &[&str]) {
+    for line in lines {
+        assert_eq!(text.lines().filter(|shown| shown == line).count(), 1, "{line}\n{text}");
+    }
+}
+
+/// Proves that management-api's names have its labels, and buckets in microseconds that add up.
+#[test]
+fn names_are_those_of_management_api() {
+    let text = shown_as(Names::ManagementApi, Format::Prometheus);
+    let place = r#"host="h",instance="10.0.0.1",cluster="c",datacenter="dc1",rack="r""#;
+    let read = "org_apache_cassandra_metrics_table_read_latency";
+    let of_t = format!(r#"{{{place},keyspace="ks",table="t""#);
+    has_lines(
+        &text,
+        &[
+            &format!("# TYPE {read} histogram"),
+            &format!(r#"{read}_bucket{of_t},le="924"}} 0"#),
+            &format!(r#"{read}_bucket{of_t},le="1597"}} 1"#),
+            &format!(r#"{read}_bucket{of_t},le="+Inf"}} 1"#),
+            &format!("{read}_sum{of_t}}} 1000"),
+            &format!("org_apache_cassandra_metrics_table_live_ss_table_count{of_t}}} 3"),
+            &format!("org_apache_cassandra_metrics_storage_exceptions{{{place}}} 0"),
+            &format!(
+                r#"org_apache_cassandra_metrics_thread_pools_pending_tasks{{{place},pool_name="ReadStage",pool_type="request"}} 1"#
+            ),
+        ],
+    );
+}
+
+/// Proves the paths of Criteo's exporter, which are in lower case and whose parts a colon separates.
+#[test]
+fn names_are_those_of_criteo() {
+    let text = shown_as(Names::Criteo, Format::Prometheus);
+    let of = |keyspace: &str, table: &str, name: &str| {
+        format!(
+            r#"cassandra_stats{{cluster="c",datacenter="dc1",keyspace="{keyspace}",table="{table}",name="org:apache:cassandra:metrics:{name}"}}"#
+        )
+    };
+    has_lines(
+        &text,
+        &[
+            &format!("{} 1", of("ks", "t", "table:ks:t:readlatency:count")),
+            &format!("{} 1048.575", of("ks", "t", "table:ks:t:readlatency:99thpercentile")),
+            &format!("{} 3", of("ks", "t", "table:ks:t:livesstablecount:value")),
+            &format!("{} 0", of("", "", "storage:exceptions:count")),
+            &format!("{} 1", of("", "", "threadpools:request:readstage:pendingtasks:value")),
+        ],
+    );
+    assert_eq!(text.matches("# TYPE cassandra_stats gauge").count(), 1);
+}
+
+/// Proves that instaclustr's and OpenTelemetry's names come from their tables, with their units.
+#[test]
+fn names_are_those_of_instaclustr_and_opentelemetry() {
+    let text = shown_as(Names::Instaclustr, Format::Prometheus);
+    let place = r#"cassandra_cluster="c",cassandra_node="10.0.0.1",cassandra_datacenter="dc1",cassandra_rack="r""#;
+    has_lines(
+        &text,
+        &[
+            "# TYPE cassandra_table_operation_latency_seconds summary",
+            &format!(
+                r#"cassandra_table_operation_latency_seconds{{{place},keyspace="ks",table="t",operation="read",quantile="0.99"}} 0.001048575"#
+            ),
+            &format!(r#"cassandra_table_live_sstables{{{place},keyspace="ks",table="t"}} 3"#),
+            "# TYPE cassandra_storage_exceptions_total counter",
+            &format!("cassandra_storage_exceptions_total{{{place}}} 0"),
+        ],
+    );
+    let text = shown_as(Names::OpenTelemetry, Format::Prometheus);
+    has_lines(
+        &text,
+        &[
+            r#"cassandra_table_read_latency_p99_microseconds{keyspace="ks",table="t"} 1048.575"#,
+            r#"cassandra_table_sstable_count_live{keyspace="ks",table="t"} 3"#,
+            r#"cassandra_thread_pool_tasks_pending{pool="ReadStage",pool_path="request"} 1"#,
+        ],
+    );
+}
+
+/// Proves that a distribution without values has the same series as one with values, under one name.
+#[test]
+fn an_empty_histogram_has_one_family() {
+    struct Idle;
+    impl Source for Idle {
+        fn declared(&self) -> &'static [Metric] {
+            const { &[Metric::own("Client", "RequestWait", "").of(Kind::Timer, Unit::Nanoseconds)] }
+        }
+        fn walk(&self, show: &mut dyn FnMut(Sample<'_>)) {
+            let nothing = Summary::<4, BUCKETS>::nothing();
+            let value = Value::Distribution(&nothing);
+            show(Sample { metric: &self.declared()[0], labels: Labels::default(), value });
+        }
+    }
+    let mut registry = Registry::default();
+    registry.register(Arc::new(Idle));
+    let text = render(&registry, Names::JmxExporter, &Place::default(), Format::Prometheus);
+    let of = "halcyon_client_request_wait_seconds";
+    let expected = format!("# TYPE {of} histogram\n{of}_bucket{{le=\"+Inf\"}} 0\n{of}_count 0\n");
+    assert!(text.ends_with(&expected), "{text}");
 }
 
 /// Proves that Cassandra's metrics have the names and labels of jmx_exporter's example, one family after the other.

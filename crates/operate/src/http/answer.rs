@@ -13,7 +13,7 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode};
 
-use crate::exposition::{Format, render};
+use crate::exposition::{Format, Names, render};
 use crate::watched::Watched;
 
 type Answer = Response<Full<Bytes>>;
@@ -47,12 +47,16 @@ pub(super) fn to(request: &Request<Incoming>, watched: &Watched, is_local: bool)
 }
 
 fn metrics(request: &Request<Incoming>, watched: &Watched) -> Answer {
-    let Some(registry) = watched.registry() else {
+    let names = match names(request.uri().query().unwrap_or_default(), watched.names()) {
+        Ok(names) => names,
+        Err(why) => return text(StatusCode::BAD_REQUEST, &format!("{why}\n")),
+    };
+    let Some((registry, place)) = watched.registry() else {
         let why = watched.not_ready().unwrap_or("the node has no metrics yet");
         return text(StatusCode::SERVICE_UNAVAILABLE, &format!("{why}\n"));
     };
     let format = Format::accepted(header(request, ACCEPT));
-    let shown = render(registry, format);
+    let shown = render(registry, names, place, format);
     let answer = Response::builder()
         .header(CONTENT_TYPE, format.content_type())
         .header(CACHE_CONTROL, "no-store")
@@ -65,6 +69,13 @@ fn metrics(request: &Request<Incoming>, watched: &Watched) -> Answer {
         _ => answer.body(Full::from(shown)),
     };
     answer.unwrap_or_else(|_| text(StatusCode::INTERNAL_SERVER_ERROR, "no answer could be made\n"))
+}
+
+/// The naming scheme that the parameter `names` chooses, else the node's own. The last one counts; others are ignored.
+fn names(query: &str, default: Names) -> Result<Names, String> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let chosen = pairs.rev().find(|(parameter, _)| *parameter == "names");
+    chosen.map_or(Ok(default), |(_, name)| name.parse())
 }
 
 fn gzip(text: &str) -> std::io::Result<Vec<u8>> {
@@ -103,6 +114,17 @@ fn names_loopback(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that a request chooses names, and that unknown ones are answered with those that are known.
+    #[test]
+    fn names_are_chosen() {
+        let chosen = |query| names(query, Names::JmxExporter);
+        assert_eq!(chosen(""), Ok(Names::JmxExporter));
+        assert_eq!(chosen("names=management-api"), Ok(Names::ManagementApi));
+        assert_eq!(chosen("x=1&names=criteo&names=otel"), Ok(Names::OpenTelemetry));
+        let error = "unknown names 'mcac'; expected one of jmx_exporter, management-api, instaclustr, criteo, otel";
+        assert_eq!(chosen("names=mcac"), Err(error.to_owned()));
+    }
 
     /// Proves that only this machine's own names are taken for it.
     #[test]

@@ -1,9 +1,8 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 
-use halcyon_metrics::Registry;
-
 use super::*;
+use crate::exposition::{Names, Place};
 
 /// What is answered to a request; `head` is the request without its end.
 fn ask(endpoint: &Endpoint, head: &str) -> String {
@@ -16,7 +15,7 @@ fn ask(endpoint: &Endpoint, head: &str) -> String {
 }
 
 fn open() -> (Endpoint, Arc<Watched>) {
-    let watched = Arc::new(Watched::default());
+    let watched = Arc::new(Watched::starting(Names::default()));
     let endpoint = Endpoint::open((Ipv4Addr::LOCALHOST, 0).into(), watched.clone());
     (endpoint.expect("a free port"), watched)
 }
@@ -30,11 +29,14 @@ fn a_node_becomes_ready() {
     let starting = get("/ready");
     assert!(starting.starts_with("HTTP/1.1 503") && starting.contains("is starting"), "{starting}");
     assert!(get("/metrics").starts_with("HTTP/1.1 503"));
-    watched.show(Registry::default());
+    watched.show(Arc::default(), Place::default());
     watched.become_ready(None);
     assert!(get("/ready").starts_with("HTTP/1.1 200"));
     let metrics = get("/metrics");
     assert!(metrics.starts_with("HTTP/1.1 200") && metrics.contains("version=0.0.4"), "{metrics}");
+    assert!(get("/metrics?names=criteo").starts_with("HTTP/1.1 200"));
+    let unknown = get("/metrics?names=mcac");
+    assert!(unknown.starts_with("HTTP/1.1 400") && unknown.contains("management-api"), "{unknown}");
     assert!(get("/").starts_with("HTTP/1.1 404"));
     let address = endpoint.address();
     endpoint.close();
@@ -64,7 +66,7 @@ fn bad_requests_are_refused() {
 #[test]
 fn answers_are_compressed_for_who_asks() {
     let (endpoint, watched) = open();
-    watched.show(Registry::default());
+    watched.show(Arc::default(), Place::default());
     let head = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\nAccept: application/openmetrics-text";
     let answer = ask(&endpoint, head);
     let lower = answer.to_ascii_lowercase();

@@ -32,6 +32,7 @@ use super::target::{Clustering, Target};
 use super::{make, proposal};
 use crate::consistency;
 use crate::coordinator::Coordinator;
+use crate::metrics::Cas;
 use crate::shards::on_owner;
 use crate::views::{self, Plans};
 use crate::{Error, Outcome, QueryOptions, Result, Rows};
@@ -83,12 +84,13 @@ pub(super) async fn execute(
     let plans = coordinator.views().on(&catalog, &request.table)?;
     let views = (plans, coordinator.memory().for_row());
     let job = move |shard: Rc<Shard>| async move {
-        let mut said = Vec::new();
-        let decided = compare_and_set(&shard, request, (turn, watch), views, &mut said).await;
-        Ok::<_, Error>((decided, said))
+        let mut course = Course::default();
+        let decided = compare_and_set(&shard, request, (turn, watch), views, &mut course).await;
+        Ok::<_, Error>((decided, course))
     };
     let decided = on_owner(coordinator.shard(), token, job).await;
-    let (decided, said) = decided.map_err(|error| watch.failed(error))?;
+    let (decided, Course { said, cas }) = decided.map_err(|error| watch.failed(error))?;
+    coordinator.requests().count_cas(coordinator.shard().index(), cas);
     if let Some(guard) = options.guard {
         guard.say(said);
     }
@@ -230,15 +232,23 @@ fn join(old: &mut BoundConditions, new: BoundConditions) -> Result<()> {
     Ok(())
 }
 
+/// What happened on the way to a decision.
+#[derive(Default)]
+struct Course {
+    said: Vec<Said>,
+    cas: Cas,
+}
+
 /// `turn` bounds the wait for other writes to the partition, `watch` all of it.
 async fn compare_and_set(
     shard: &Rc<Shard>,
     request: Request,
     (turn, watch): (Stopwatch, Stopwatch),
     (plans, most): (Plans, u64),
-    said: &mut Vec<Said>,
+    course: &mut Course,
 ) -> Result<Rows> {
-    let _lock = turn.lock(shard, request.table.id, &request.key).await?;
+    let lock = turn.lock(shard, request.table.id, &request.key).await?;
+    course.cas.contended = lock.has_waited();
     let targets = request.conditions.keys();
     let rows: Vec<Vec<u8>> = targets.filter_map(|target| target.row().cloned()).collect();
     let unread = unread(&request);
@@ -254,6 +264,7 @@ async fn compare_and_set(
             watch.check()?;
         }
         if !holds(target, conditions, &current)? {
+            course.cas.is_refused = true;
             return Ok(refused(&request, &current));
         }
     }
@@ -274,11 +285,11 @@ async fn compare_and_set(
         }
         let mut statement = statement.clone();
         statement.timestamp = timestamp;
-        said.append(&mut statement.said);
+        course.said.append(&mut statement.said);
         mutations.push(make::made_of(&statement, key, &current, CounterShard::NONE).await?);
     }
     for statement in &request.statements {
-        said.extend(statement.terms.said.iter().cloned());
+        course.said.extend(statement.terms.said.iter().cloned());
         if let Some(refused) = &statement.terms.refused {
             return Err(refused.clone().into());
         }

@@ -165,7 +165,10 @@ async fn take_in(
     // Not before there is room for what it becomes.
     let opened = match permit {
         Ok(permit) => Ok((permit, open(packed).await)),
-        Err(message) => Err(Error::new(ErrorKind::Overloaded, message)),
+        Err(message) => {
+            shard.metrics().discarded.up();
+            Err(Error::new(ErrorKind::Overloaded, message))
+        }
     };
     connection.waiting.set(false);
     connection.last_active.set(arrived);
@@ -278,12 +281,14 @@ async fn log_in(
     match handshake.proceed(token).await {
         Ok(reply) => {
             if let Reply::Success(principal) = &reply {
+                shard.metrics().logins.up();
                 logs.login(connection.peer, Ok(principal)).await;
                 tell_origin(shard, principal).await;
             }
             answer(connection, to, reply);
         }
         Err(error) => {
+            shard.metrics().refused_logins.up();
             logs.login(connection.peer, Err(&error.message)).await;
             connection.answer_error(to, error);
         }

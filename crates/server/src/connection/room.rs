@@ -7,6 +7,7 @@ use halcyon_protocol::{Decoder, Opcode, Outline, Packed};
 
 use super::Connection;
 use crate::admission::Permit;
+use crate::metrics::Paused;
 use crate::shard::ShardServer;
 
 /// How often a client that may send no more is looked at again.
@@ -94,10 +95,11 @@ pub(super) async fn permit(
         let wait = rate.reserve();
         if !wait.is_zero() {
             warnings.push(rate.warning());
+            let _paused = Paused::count(shard.metrics());
             clock::sleep(wait).await;
         }
     }
-    let mut patience = None;
+    let (mut patience, mut paused) = (None, None);
     loop {
         if let Some(mut permit) = admitted.permit(bytes) {
             if permit.keep(taken) {
@@ -111,6 +113,7 @@ pub(super) async fn permit(
         if warnings.is_empty() {
             warnings.push(admission.bytes_warning());
         }
+        paused.get_or_insert_with(|| Paused::count(shard.metrics()));
         // Room is made on any shard: looking again costs less than to have every answer wake up others.
         clock::sleep(ROOM_CHECK).await;
     }

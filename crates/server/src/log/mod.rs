@@ -26,6 +26,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
+use halcyon_metrics::Counter;
+
 pub(crate) use files::FileOptions;
 use level::{ByLogger, Levels};
 pub use level::{Level, Threshold};
@@ -41,13 +43,15 @@ use writer::Sink;
 pub struct Log {
     to: Arc<dyn Fn(Line) + Send + Sync>,
     levels: Arc<Levels>,
+    /// Panics that were logged.
+    panics: Arc<Counter>,
 }
 
 impl Log {
     /// A log of all lines.
     pub fn new(to: impl Fn(Line) + Send + Sync + 'static) -> Log {
         let levels = Levels::new(Level::Trace.into(), ByLogger::new());
-        Log { to: Arc::new(to), levels: Arc::new(levels) }
+        Log { to: Arc::new(to), levels: Arc::new(levels), panics: Arc::default() }
     }
 
     /// The log that settings describe. `is_journal`: systemd reads standard error.
@@ -74,7 +78,7 @@ impl Log {
                 waiting.push(line.level, line.formatted(format));
             });
         };
-        (Log { to: Arc::new(to), levels: Arc::new(levels) }, writer)
+        (Log { to: Arc::new(to), levels: Arc::new(levels), panics: Arc::default() }, writer)
     }
 
     pub(crate) fn levels(&self) -> &Levels {
@@ -101,10 +105,16 @@ impl Log {
     pub fn take_panics(&self) {
         let log = self.clone();
         halcyon_io::tell_panics(move |what| {
+            log.panics.add_shared(1);
             log.error(format_args!(
                 "{what}; what was being done has failed, the node keeps serving: report this defect of Halcyon"
             ));
         });
+    }
+
+    /// Panics since [`Log::take_panics`].
+    pub(crate) fn panics(&self) -> u64 {
+        self.panics.get()
     }
 
     #[track_caller]

@@ -1,25 +1,32 @@
-//! What a node has besides tables and clients, for its registry: thread pools, caches, the load.
+//! What a node has besides clients, for its registry: tables, thread pools, caches, the load, what stands for the JVM.
+//!
+//! A walk sums the numbers of all tables once; the engine, the pools and the load share them.
 
 use std::sync::Arc;
 
-use halcyon_engine::Engine;
-use halcyon_metrics::{Kind, Labels, Metric, Sample, Source, Unit, Value};
+use halcyon_engine::{DECLARED as OF_ENGINE, Engine, TableStats};
+use halcyon_io::Disk;
+use halcyon_metrics::{Kind, Labels, Metric, Registry, Sample, Source, Unit, Value};
 
+use super::jvm::{self, CpuLoad};
+use super::messages;
 use super::pools::pools;
 use crate::cache_rates::CacheRates;
 use crate::shard::Shared;
 
 pub(crate) struct OfNode {
-    pub(crate) engine: Arc<Engine>,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) caches: Arc<CacheRates>,
+    engine: Arc<Engine>,
+    shared: Arc<Shared>,
+    caches: Arc<CacheRates>,
+    cpu: CpuLoad,
 }
 
 const fn pool(name: &'static str, help: &'static str) -> Metric {
     Metric::cassandra("ThreadPools", name, help).of(Kind::Gauge, Unit::Count)
 }
 
-const POOLS: [Metric; 5] = [
+const POOLS: [Metric; 6] = [
+    pool("MaxPoolSize", "Tasks that can run at once."),
     pool("ActiveTasks", "Tasks that run."),
     pool("PendingTasks", "Tasks that wait."),
     pool("CompletedTasks", "Tasks that have ended."),
@@ -31,10 +38,14 @@ const fn cache(name: &'static str, kind: Kind, unit: Unit, help: &'static str) -
     Metric::cassandra("Cache", name, help).of(kind, unit)
 }
 
-const CACHES: [Metric; 6] = [
+const CACHES: [Metric; 10] = [
     cache("Hits", Kind::Meter, Unit::Count, "Lookups that found what they looked for."),
+    cache("Misses", Kind::Meter, Unit::Count, "Lookups that did not."),
     cache("Requests", Kind::Meter, Unit::Count, "Lookups."),
     cache("HitRate", Kind::Gauge, Unit::Count, "Hits for each request since the start."),
+    cache("OneMinuteHitRate", Kind::Gauge, Unit::Count, "Hits for each request."),
+    cache("FiveMinuteHitRate", Kind::Gauge, Unit::Count, "Hits for each request."),
+    cache("FifteenMinuteHitRate", Kind::Gauge, Unit::Count, "Hits for each request."),
     cache("Size", Kind::Gauge, Unit::Bytes, "Memory in use."),
     cache("Capacity", Kind::Gauge, Unit::Bytes, "Memory that may be used."),
     cache("Entries", Kind::Gauge, Unit::Count, "Entries."),
@@ -43,38 +54,82 @@ const CACHES: [Metric; 6] = [
 /// Cassandra's names, in the order of `cache_rates::NAMES`.
 const CACHE_SCOPES: [&str; 4] = ["ChunkCache", "CounterCache", "KeyCache", "RowCache"];
 
-const fn storage(name: &'static str, unit: Unit, help: &'static str) -> Metric {
-    Metric::cassandra("Storage", name, help).of(Kind::Counter, unit)
-}
-
 const fn gauge(group: &'static str, name: &'static str, help: &'static str) -> Metric {
     Metric::cassandra(group, name, help).of(Kind::Gauge, Unit::Count)
 }
 
 /// In the order of `OfNode::alone`.
-const ALONE: [Metric; 6] = [
-    storage("Load", Unit::Bytes, "Bytes of all live SSTables."),
-    storage("TotalHints", Unit::Count, "Always 0: the node has no peers to keep hints for."),
-    storage("TotalHintsInProgress", Unit::Count, "Always 0, as TotalHints."),
-    gauge("Compaction", "PendingTasks", "Compactions that are due."),
+const ALONE: [Metric; 4] = [
+    Metric::cassandra("Storage", "Load", "Bytes of all live SSTables.")
+        .of(Kind::Counter, Unit::Bytes),
+    Metric::cassandra("Storage", "Exceptions", "Internal errors: each is in the log."),
     gauge("FailureDetector", "UpEndpointCount", "Always 1: the node itself."),
     gauge("FailureDetector", "DownEndpointCount", "Always 0: the node has no peers."),
 ];
 
-const DECLARED: [Metric; POOLS.len() + CACHES.len() + ALONE.len()] = {
-    let [a, b, c, d, e] = POOLS;
-    let [f, g, h, i, j, k] = CACHES;
-    let [l, m, n, o, p, q] = ALONE;
-    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q]
-};
+const COUNT: usize = OF_ENGINE.len()
+    + POOLS.len()
+    + CACHES.len()
+    + ALONE.len()
+    + messages::DECLARED.len()
+    + jvm::DECLARED.len();
+
+const DECLARED: [Metric; COUNT] =
+    Metric::join(&[&OF_ENGINE, &POOLS, &CACHES, &ALONE, &messages::DECLARED, &jvm::DECLARED]);
 
 impl OfNode {
-    fn alone(&self) -> [u64; ALONE.len()] {
-        let stats = self.engine.tables().stats();
-        let load = stats.iter().map(|table| table.disk_space).sum();
-        let backlog = self.engine.compactor().backlog();
-        let pending = backlog.iter().map(|of| of.debt.tasks as u64).sum();
-        [load, 0, 0, pending, 1, 0]
+    pub(crate) fn new(engine: Arc<Engine>, shared: Arc<Shared>, caches: Arc<CacheRates>) -> OfNode {
+        OfNode { engine, shared, caches, cpu: CpuLoad::default() }
+    }
+
+    /// All metrics of the node.
+    pub(crate) fn registered(self, disk: &Disk) -> Registry {
+        let shared = self.shared.clone();
+        let mut registry = Registry::default();
+        registry.register(shared.requests.clone());
+        registry.register(shared);
+        registry.register(Arc::new(self));
+        registry.register(Arc::new(disk.clone()));
+        registry
+    }
+
+    /// Memory that settings govern: in use, and at most.
+    fn governed(&self, stats: &[TableStats]) -> (u64, u64) {
+        let tables: u64 = stats.iter().map(|of| of.memtable_bytes + of.open_memory()).sum();
+        let caches: u64 = self.caches.seen().iter().map(|cache| cache.bytes).sum();
+        let (requests, options) = (self.shared.admission.memory(), self.engine.options());
+        let most = options.memtable_space
+            + options.chunk_cache_size
+            + options.key_cache_size
+            + options.row_cache_size
+            + options.index_summary_capacity
+            + requests.limit();
+        (tables + caches + requests.held(), most)
+    }
+
+    fn show_caches(&self, show: &mut dyn FnMut(Sample<'_>)) {
+        let recent = self.caches.hit_rates();
+        for ((scope, of), recent) in CACHE_SCOPES.iter().zip(self.caches.seen()).zip(recent) {
+            let labels = Labels { scope: Some(scope), ..Labels::default() };
+            let requests = of.hits + of.misses;
+            let [one, five, fifteen] = recent.map(Value::Fraction);
+            let values = [
+                Value::Number(of.hits),
+                Value::Number(of.misses),
+                Value::Number(requests),
+                // Not a number without requests, as in Cassandra.
+                Value::Fraction(of.hits as f64 / requests as f64),
+                one,
+                five,
+                fifteen,
+                Value::Number(of.bytes),
+                Value::Number(of.capacity),
+                Value::Number(of.entries as u64),
+            ];
+            for (metric, value) in CACHES.iter().zip(values) {
+                show(Sample { metric, labels, value });
+            }
+        }
     }
 }
 
@@ -84,31 +139,23 @@ impl Source for OfNode {
     }
 
     fn walk(&self, show: &mut dyn FnMut(Sample<'_>)) {
-        for pool in pools(&self.engine, &self.shared.metrics) {
+        let stats = self.engine.table_stats();
+        self.engine.walk_of(&stats, show);
+        for pool in pools(&self.engine, &stats, &self.shared.metrics) {
             let labels = Labels { scope: Some(pool.name), path: Some(pool.path), keyspace: None };
-            let values = [pool.active, pool.pending, pool.completed, 0, 0];
+            // As a signed 32-bit number, which a pool without a bound has in Cassandra too.
+            let limit = u64::try_from(i32::try_from(pool.limit).unwrap_or(i32::MAX)).unwrap_or(0);
+            let values = [limit, pool.active, pool.pending, pool.completed, 0, 0];
             for (metric, value) in POOLS.iter().zip(values) {
                 show(Sample { metric, labels, value: Value::Number(value) });
             }
         }
-        for (scope, of) in CACHE_SCOPES.iter().zip(self.caches.seen()) {
-            let labels = Labels { scope: Some(scope), ..Labels::default() };
-            let requests = of.hits + of.misses;
-            let rate = if requests == 0 { 0.0 } else { of.hits as f64 / requests as f64 };
-            let values = [
-                Value::Number(of.hits),
-                Value::Number(requests),
-                Value::Fraction(rate),
-                Value::Number(of.bytes),
-                Value::Number(of.capacity),
-                Value::Number(of.entries as u64),
-            ];
-            for (metric, value) in CACHES.iter().zip(values) {
-                show(Sample { metric, labels, value });
-            }
-        }
-        for (metric, value) in ALONE.iter().zip(self.alone()) {
+        self.show_caches(show);
+        let load = stats.iter().map(|table| table.disk_space).sum();
+        for (metric, value) in ALONE.iter().zip([load, self.shared.log.panics(), 1, 0]) {
             show(Sample { metric, labels: Labels::default(), value: Value::Number(value) });
         }
+        messages::walk(show);
+        jvm::walk(&self.cpu, self.governed(&stats), show);
     }
 }

@@ -1,6 +1,6 @@
 //! Cassandra's thread pools. A shard does the work of most of them; a pool without a counterpart here is idle.
 
-use halcyon_engine::{Engine, Measure};
+use halcyon_engine::{Engine, TableStats};
 
 use super::ClientMetrics;
 
@@ -40,24 +40,26 @@ const POOLS: [(&str, &str); 20] = [
 ];
 
 /// All pools as they are now. `clients`: of all shards.
-pub(crate) fn pools(engine: &Engine, clients: &[ClientMetrics]) -> impl Iterator<Item = Pool> {
-    let count = |measure| -> u64 {
-        engine.tables().summaries(measure).iter().map(|(_, _, summary)| summary.count).sum()
-    };
+pub(crate) fn pools(
+    engine: &Engine,
+    stats: &[TableStats],
+    clients: &[ClientMetrics],
+) -> impl Iterator<Item = Pool> {
     let sum = |of: fn(&ClientMetrics) -> u64| -> u64 { clients.iter().map(of).sum() };
-    let stats = engine.tables().stats();
     let (requests, in_flight) = (sum(|of| of.requests.get()), sum(|of| of.in_flight.get()));
-    let flushes = stats.iter().map(|table| table.flushes).sum();
-    let flushing: u64 = stats.iter().map(|table| table.pending_flushes).sum();
-    let reads = count(Measure::LocalRead) + count(Measure::LocalScan);
-    let writes = count(Measure::LocalWrite);
+    let of_tables = |of: fn(&TableStats) -> u64| -> u64 { stats.iter().map(of).sum() };
+    let flushes = of_tables(|table| table.flushes);
+    let flushing = of_tables(|table| table.pending_flushes);
+    let reads = of_tables(|table| table.reads + table.scans);
+    let writes = of_tables(|table| table.writes);
+    let (compacted, _) = engine.compactor().ended();
     let options = engine.options();
     let (shards, writers) = (options.shards, options.flush_writers);
     let compactors = options.concurrent_compactors;
     let compacting = engine.compactor().tasks().len() as u64;
     POOLS.into_iter().map(move |(name, path)| {
         let (active, limit, completed, pending) = match name {
-            "CompactionExecutor" => (compacting, compactors, 0, 0),
+            "CompactionExecutor" => (compacting, compactors, compacted, 0),
             "MemtableFlushWriter" => {
                 let active = u64::min(flushing, writers as u64);
                 (active, writers, flushes, flushing - active)

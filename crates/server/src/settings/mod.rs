@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use halcyon_io::{AccessMode, BackendChoice, DiskOptions};
+use halcyon_operate::Names;
 use halcyon_schema::{DATA_CENTER, RACK};
 
 use error::Errors;
@@ -110,6 +111,8 @@ pub struct MetricsAddress {
     pub address: Option<SocketAddr>,
     /// The file does not choose it.
     pub is_default: bool,
+    /// For requests that choose none.
+    pub names: Names,
 }
 
 #[derive(Debug, Clone)]
@@ -401,9 +404,11 @@ impl Values {
         let host = resolve(names[0], self.text(names[0]))?;
         let port = self.port(names[1])?.unwrap_or_default();
         let is_enabled = self.boolean("metrics_enabled")?;
+        let chosen = self.text("metrics_names").unwrap_or_default();
         Ok(MetricsAddress {
             address: is_enabled.then(|| SocketAddr::new(host, port)),
             is_default: names.iter().all(|name| self.node(name).is_none()),
+            names: chosen.parse().map_err(Error::Refused)?,
         })
     }
 

@@ -1,11 +1,12 @@
 //! What virtual tables show of a node beside its engine.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::LocalBoxFuture;
 use halcyon_io::clock::Instant;
 use halcyon_io::{AccessMode, Disk, Gone};
+use halcyon_metrics::Registry;
 use halcyon_query::{Denylist, Result};
 
 use crate::cache_rates::CacheRates;
@@ -28,6 +29,8 @@ pub(crate) struct Facts {
     pub(crate) encryption: Option<Arc<Encryption>>,
     /// By shard.
     pub(crate) metrics: Arc<[ClientMetrics]>,
+    /// All metrics, once the node has joined its ring.
+    pub(crate) registry: OnceLock<Arc<Registry>>,
     pub(crate) cache_rates: Arc<CacheRates>,
     pub(crate) trace_probability: Arc<TraceProbability>,
     pub(crate) request_logs: Arc<RequestLogs>,

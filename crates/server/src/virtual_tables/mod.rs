@@ -11,6 +11,7 @@ pub(crate) mod facts;
 mod halcyon_views;
 pub(crate) mod registry;
 mod rows;
+mod system_metrics;
 mod system_views;
 mod system_virtual_schema;
 pub(crate) mod table;
@@ -22,7 +23,7 @@ mod write;
 use registry::Registry;
 use table::VirtualTable;
 
-/// Every virtual table that has rows. A new one is a file, its `mod` line, and a line here.
+/// Every virtual table that has rows, but for `system_metrics`. A new one is a file, its `mod` line, and a line here.
 const REGISTERED: [VirtualTable; 42] = [
     system_views::batch_metrics::TABLE,
     system_views::caches::TABLE,
@@ -70,5 +71,11 @@ const REGISTERED: [VirtualTable; 42] = [
 
 /// All of them, as the start reads them.
 pub(crate) fn registry() -> Result<Registry, halcyon_schema::Error> {
-    Registry::read(REGISTERED.iter().chain(&system_views::empty::TABLES))
+    Registry::read(all())
+}
+
+/// The tables of `system_metrics` are made by a macro, and those of what Halcyon does not do have no rows.
+fn all() -> impl Iterator<Item = &'static VirtualTable> {
+    let metrics = system_metrics::groups::TABLES.iter().chain(system_metrics::types::TABLES);
+    REGISTERED.iter().chain(metrics).chain(&system_views::empty::TABLES)
 }

@@ -27,7 +27,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "pending_tasks",
     ]);
     let int = |n: u64| i32::try_from(n).unwrap_or(i32::MAX);
-    for pool in pools(&node.engine, &node.facts.metrics) {
+    for pool in pools(&node.engine, &node.engine.tables().stats(), &node.facts.metrics) {
         rows.push([
             pool.name.into(),
             int(pool.active).into(),

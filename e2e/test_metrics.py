@@ -4,7 +4,6 @@ done, and whether the node is ready.
 """
 
 import gzip
-import re
 import socket
 import urllib.error
 import urllib.request
@@ -13,31 +12,8 @@ import pytest
 
 from native import Client, Refused
 from patience import TIMEOUTS, until
+from scraped import Scraped
 from server import HOST, Server, free_port
-
-SERIES = re.compile(r"(?P<name>[a-z_][a-z0-9_]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
-LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
-
-
-class Scraped:
-    """All series of one answer, by their name and labels."""
-
-    def __init__(self, text):
-        self.series = {}
-        self.families = []
-        for line in text.splitlines():
-            if line.startswith("# TYPE"):
-                self.families.append(line.split()[2])
-            elif not line.startswith("#"):
-                found = SERIES.fullmatch(line)
-                assert found, line
-                key = (found["name"], tuple(sorted(LABEL.findall(found["labels"] or ""))))
-                assert key not in self.series, line
-                self.series[key] = float(found["value"])
-
-    def of(self, name, **labels):
-        return self.series.get((name, tuple(sorted(labels.items()))))
-
 
 @pytest.fixture(scope="module")
 def node(request, tmp_path_factory):
@@ -100,6 +76,35 @@ def test_counts_follow_what_clients_do(node):
     bounds = sorted(buckets, key=float)
     assert [buckets[bound] for bound in bounds] == sorted(buckets.values()) and buckets["+Inf"] >= 10
     client.close()
+
+
+def test_metrics_are_rows_as_in_cassandra_6(node):
+    server, address = node
+    client = Client(server.port)
+    client.query("INSERT INTO m.u (p, v) VALUES (2, 1)")
+    client.query("SELECT v FROM m.u WHERE p = 2")
+    client.close()
+    session = server.connect()
+    assert len(list(session.execute("SELECT * FROM system_metrics.all_groups"))) == 44
+    of = "org.apache.cassandra.metrics"
+    scraped = scrape(address)
+
+    def row(table, name):
+        return session.execute(f"SELECT * FROM system_metrics.{table} WHERE name = '{of}.{name}'").one()
+
+    reads = row("table_group", "Table.ReadLatency.m.u")
+    assert (reads.scope, reads.type) == ("m.u", "timer")
+    assert float(reads.value) == scraped.of("cassandra_table_readlatency_seconds_count", keyspace="m", table="u") >= 1
+    timer = row("type_timer", "Table.ReadLatency.m.u")
+    # Microseconds.
+    assert timer.count == int(reads.value) and 0 < timer.p75th <= timer.p999th <= timer.max < 60e6, timer
+    pool = row("thread_pools_group", "ThreadPools.MaxPoolSize.request.ReadStage")
+    assert (pool.scope, pool.type) == ("request.ReadStage", "gauge")
+    assert row("keyspace_group", "keyspace.WriteLatency.m").type == "timer"
+    assert row("type_counter", "Storage.Load").scope == "undefined"
+    assert row("type_meter", "Client.AuthFailure").one_minute_rate == 0.0
+    assert row("type_histogram", "Table.SSTablesPerReadHistogram.m.u").max == 0
+    assert not list(session.execute("SELECT * FROM system_metrics.paxos_group"))
 
 
 def test_a_family_comes_once_and_tables_of_all_keyspaces_are_shown(node):

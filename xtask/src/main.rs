@@ -109,6 +109,9 @@ enum OracleVerb {
         /// A further line of cassandra.yaml, as often as needed
         #[arg(long = "set")]
         settings: Vec<String>,
+        /// Options of the JVM that win over the defaults, such as an agent
+        #[arg(long, default_value = "", allow_hyphen_values = true)]
+        jvm: String,
     },
     /// Stop the node of one directory, or all that `start` left running
     Stop {
@@ -194,7 +197,7 @@ fn run_oracle(verb: OracleVerb) -> Result<()> {
     match verb {
         OracleVerb::Fetch { version: Some(version) } => oracle::open(version).map(drop),
         OracleVerb::Fetch { version: None } => e2e::fetch_oracle().map_err(Into::into),
-        OracleVerb::Start { version, format, dir, port, address, seed, heap, settings } => {
+        OracleVerb::Start { version, format, dir, port, address, seed, heap, settings, jvm } => {
             let format = format.unwrap_or(version.newest_format());
             let options = StartOptions {
                 dir,
@@ -203,6 +206,7 @@ fn run_oracle(verb: OracleVerb) -> Result<()> {
                 seed,
                 heap,
                 settings,
+                jvm,
                 ..StartOptions::for_format(format)
             };
             let node = Node::start(&oracle::open(version)?, &options)?;

@@ -18,7 +18,7 @@ struct Need {
 }
 
 /// The one list of what `cargo x test` uses from outside.
-const NEEDS: [Need; 6] = [
+const NEEDS: [Need; 7] = [
     Need {
         name: "a JDK 17",
         packages: &["openjdk-17-jdk-headless"],
@@ -32,6 +32,11 @@ const NEEDS: [Need; 6] = [
         is_met: || runs("python3", &["-c", "import venv, ensurepip"]),
     },
     Need { name: "OpenSSL", packages: &["openssl"], is_met: || runs("openssl", &["version"]) },
+    Need {
+        name: "Prometheus",
+        packages: &["prometheus"],
+        is_met: || runs("prometheus", &["--version"]) && runs("promtool", &["--version"]),
+    },
     Need {
         name: "testssl.sh",
         packages: &["testssl.sh"],

@@ -104,11 +104,15 @@ pub(crate) const NUMBERS: [Metric; 38] = [
     counter("CompactionBytesWritten", Unit::Bytes, "Bytes that compactions wrote, as stored."),
     gauge("CompressionRatio", Unit::Count, "Stored bytes of each byte of data; -1 without any."),
     gauge("PercentRepaired", Unit::Count, "Share of the data that is repaired, in percent."),
-    gauge("BloomFilterFalsePositives", Unit::Count, "SSTables read in vain."),
+    gauge(
+        "BloomFilterFalsePositives",
+        Unit::Count,
+        "SSTables that reads opened although they lack the partition.",
+    ),
     gauge(
         "BloomFilterFalseRatio",
         Unit::Count,
-        "SSTables read in vain, of all that were considered.",
+        "Share of such SSTables in all that reads considered.",
     ),
     gauge("BloomFilterOffHeapMemoryUsed", Unit::Bytes, "Memory of Bloom filters."),
     gauge("IndexSummaryOffHeapMemoryUsed", Unit::Bytes, "Memory of index summaries."),

@@ -162,8 +162,12 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let attempts = Attempts::new(2);
-        (0..20).for_each(|_| drop(attempts.refuse(HERE, "admin")));
-        (0..2 * REFUSED_MAX).for_each(|i| drop(attempts.refuse(HERE, &i.to_string())));
+        for _ in 0..20 {
+            let _ = attempts.refuse(HERE, "admin");
+        }
+        for name in 0..2 * REFUSED_MAX {
+            let _ = attempts.refuse(HERE, &name.to_string());
+        }
         assert!(attempts.state.lock().refused.len() <= REFUSED_MAX);
         assert_eq!(attempts.refuse(HERE, "admin"), DELAY_MAX);
     }

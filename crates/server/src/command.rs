@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(Command::Flush.encode(), ("flush".to_owned(), String::new()));
     }
 
-    /// Proves that an empty argument stands for defaults, and what wrong rows are told.
+    /// Proves that an empty argument stands for defaults, and which errors wrong rows get.
     #[test]
     fn wrong_rows_are_refused() {
         let cleared = Command::ClearSnapshot(ClearSnapshot::default());

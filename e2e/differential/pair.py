@@ -90,7 +90,7 @@ class Lane:
                 # Prepared statements that are asked once are forgotten before those that are asked often.
                 if not str(refused).startswith(_NOT_PREPARED):
                     raise
-                self._pages(step, self.client.prepare(step.text), lines)
+                self._pages(step, None, lines)
         except Refused as refused:
             return Answer(str(refused), tuple(lines))
         except (EOFError, OSError) as broken:

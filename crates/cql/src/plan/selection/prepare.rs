@@ -347,6 +347,13 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 let [key, value] = [key, value].map(|of| Box::new(of.freeze()));
                 Ok(collection(CqlType::Map(key, value), items))
             }
+            (RawSelector::Map(raws), Some(_)) => {
+                // Cassandra takes it for a map, and looks up what it names first.
+                for raw in raws.iter().flat_map(|(key, value)| [key, value]) {
+                    self.resolve(raw)?;
+                }
+                Err(cannot_infer(raw))
+            }
             (RawSelector::Tuple(_), None) if of.exact.is_none() => Err(cannot_infer(raw)),
             (RawSelector::Tuple(_), expected) => {
                 let hints = match expected {

@@ -181,7 +181,7 @@ fn literal_type(raw: &RawSelector, parts: &[Resolved<'_>]) -> Option<CqlType> {
         let is_list = matches!(raw, RawSelector::List(_));
         return Some(if is_list { CqlType::List(element) } else { CqlType::Set(element) });
     }
-    // One selector in parentheses may be no tuple.
+    // It may be parentheses.
     if parts.len() == 1 { None } else { known.collect::<Option<_>>().map(CqlType::Tuple) }
 }
 
@@ -274,7 +274,8 @@ fn compatible_type<'r>(of: &Resolved<'r>, inference: &Inference<'r>) -> Option<C
         RawSelector::Term(raw) => RawArgument { raw, inference }.compatible_type(),
         RawSelector::List(_) => first().map(|element| CqlType::List(Box::new(element))),
         RawSelector::Set(_) => first().map(|element| CqlType::Set(Box::new(element))),
-        RawSelector::Tuple(items) if items.len() == 1 => first(),
+        // One selector in parentheses may be no tuple.
+        RawSelector::Tuple(items) if items.len() == 1 => None,
         RawSelector::Tuple(_) => {
             let types = of.parts.iter().map(|part| compatible_type(part, inference));
             types.collect::<Option<_>>().map(CqlType::Tuple)

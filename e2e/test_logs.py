@@ -1,18 +1,22 @@
 """
-The operator's log: its forms, its files across a kill, levels that change while the node runs, and slow requests, which are logged in the
-words of Cassandra's MonitoringTask.
+The operator's log: its forms, its files across a kill, levels that change while the node runs; slow requests, which are logged in the words
+of Cassandra's MonitoringTask; and spans of requests, which a collector of OpenTelemetry gets.
 """
 
 import gzip
+import http.server
 import json
 import re
+import ssl
 import subprocess
+import threading
 
 import pytest
 
 from native import Client, Refused
 from patience import PATIENCE_SECONDS, until
-from server import Server
+from server import HOST, Server, free_port
+from stores import Authority
 
 LINE = re.compile(r"(ERROR|WARN |INFO |DEBUG) \[[^\]]+\] \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3} (\S+\.rs:\d+|[a-z_.]+) - .*")
 SLOW = re.compile(r"<(?P<text>.*)>, (?:time \d+ msec|was slow \d+ times: avg/min/max \d+/\d+/\d+ msec) - slow timeout (?P<timeout>\d+) msec")
@@ -24,11 +28,54 @@ slow_query_log_timeout: 1ms
 monitoring_report_interval: 200ms
 """
 
+SPANS = """
+tracing_otlp_endpoint: {}
+tracing_otlp_sampling_ratio: 1.0
+"""
+
+
+class Collector(http.server.ThreadingHTTPServer):
+    """Takes OTLP over HTTPS."""
+
+    daemon_threads = True
+
+    def __init__(self, pem):
+        super().__init__((HOST, 0), Answers)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pem)
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+        self.messages = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def spans(self):
+        of = [message["resourceSpans"][0] for message in self.messages]
+        return [span for resource in of for span in resource["scopeSpans"][0]["spans"]]
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        assert (self.path, self.headers["content-type"]) == ("/v1/traces", "application/json")
+        self.server.messages.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        """Nothing: the test looks at the messages."""
+
 
 @pytest.fixture(scope="module")
-def node(request, tmp_path_factory):
+def collector(tmp_path_factory):
+    authority = Authority(tmp_path_factory.mktemp("authority"))
+    collector = Collector(authority.pem_of("collector"))
+    yield collector, authority.pem
+    collector.shutdown()
+
+
+@pytest.fixture(scope="module")
+def node(request, tmp_path_factory, collector):
     folder = tmp_path_factory.mktemp("logs")
-    (folder / "cassandra.yaml").write_text(CONFIG, encoding="utf-8")
+    spans = SPANS.format(f"https://{HOST}:{collector[0].server_port}") + f"tracing_otlp_truststore: {collector[1]}\n"
+    (folder / "cassandra.yaml").write_text(CONFIG + spans, encoding="utf-8")
     server = Server(request.config.getoption("--halcyon"), folder, "--config", folder / "cassandra.yaml").start()
     client = Client(server.port)
     client.query("CREATE KEYSPACE l WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
@@ -127,13 +174,43 @@ def test_slow_requests_are_logged_as_in_cassandra(node):
     client.query("UPDATE system_views.settings SET value = '500ms' WHERE name = 'slow_query_log_timeout'")
 
 
+def test_a_collector_gets_the_spans_of_requests(node, collector):
+    _, client = node
+    text = "SELECT v FROM l.t WHERE p = 7"
+    client.query(text)
+    with pytest.raises(Refused):
+        client.query("SELECT nope FROM l.t")
+
+    def of(text):
+        wanted = {"key": "db.query.text", "value": {"stringValue": text}}
+        return [span for span in collector[0].spans() if wanted in span["attributes"]]
+
+    until(lambda: of(text) and of("SELECT nope FROM l.t"), "the spans do not arrive", pause=0.05)
+    whole, failed = of(text)[0], of("SELECT nope FROM l.t")[0]
+    assert re.fullmatch("[0-9a-f]{32}", whole["traceId"]) and re.fullmatch("[0-9a-f]{16}", whole["spanId"])
+    assert (whole["name"], whole["kind"], whole["status"]) == ("Execute CQL3 query", 2, {})
+    assert failed["status"]["code"] == 2 and "nope" in failed["status"]["message"]
+    parts = [span for span in collector[0].spans() if span.get("parentSpanId") == whole["spanId"]]
+    assert [part["name"] for part in parts] == ["wait for the core", "execute"]
+    assert {part["traceId"] for part in parts} == {whole["traceId"]}
+    times = [int(parts[0]["startTimeUnixNano"]), int(parts[0]["endTimeUnixNano"]), int(parts[1]["endTimeUnixNano"])]
+    assert times == sorted(times) and times[0] == int(whole["startTimeUnixNano"]) and times[2] == int(whole["endTimeUnixNano"])
+    assert parts[1]["events"][0]["name"] == f"Parsing {text}"
+    node = {at["key"]: at["value"]["stringValue"] for at in collector[0].messages[0]["resourceSpans"][0]["resource"]["attributes"]}
+    assert node["service.name"] == "halcyon"
+    # Not stored: no client has asked for a trace.
+    assert not client.query("SELECT session_id FROM system_traces.sessions")[1]
+
+
 def test_files_are_whole_after_a_kill_and_json_is_valid_line_by_line(request, tmp_path):
-    (tmp_path / "cassandra.yaml").write_text(CONFIG + "log_format: json\nlog_file_count: 2\n", encoding="utf-8")
+    (tmp_path / "cassandra.yaml").write_text(CONFIG + "log_format: json\nlog_file_count: 2\n" + SPANS.format(f"http://{HOST}:{free_port()}"), encoding="utf-8")
     server = Server(request.config.getoption("--halcyon"), tmp_path, "--config", tmp_path / "cassandra.yaml").start()
     client = Client(server.port)
     for number in range(100):
         with pytest.raises(Refused):
             command(client, "settraceprobability", f"{number} {'x' * 50000}")
+    lost = "were not sent to http://127.0.0.1:"
+    until(lambda: lost in logged(server, "system.log"), "a collector that is down is not reported", pause=0.05)
     server.kill()
     client.close()
     server.start()

@@ -1,4 +1,4 @@
-//! What machines watch of a node, over HTTP: its metrics, its health.
+//! What machines watch of a node, over HTTP: its metrics, its health, and the spans of sampled requests (`spans/`).
 //!
 //! ```text
 //!   Registry ── walk ──► exposition: Prometheus text, in the names of an exporter
@@ -13,8 +13,10 @@
 
 mod exposition;
 mod http;
+mod spans;
 mod watched;
 
 pub use exposition::{Format, Names, Place};
 pub use http::Endpoint;
+pub use spans::{Collector, Exporter, Span, Tell};
 pub use watched::Watched;

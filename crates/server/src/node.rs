@@ -50,6 +50,7 @@ use crate::settings::{RunningSettings, Settings, Transport};
 use crate::shard::{ShardServer, Shared};
 use crate::slow_queries::{SlowQueries, noting};
 use crate::told::Told;
+use crate::trace::spans::Spans;
 use crate::virtual_tables;
 use crate::virtual_tables::facts::{Facts, Servers};
 use crate::virtual_tables::registry::Registry;
@@ -113,7 +114,9 @@ async fn serve_inside(
     let virtual_tables =
         virtual_tables::registry().map_err(|e| Error::CannotStart(e.to_string()))?;
     let engine = open_engine(&disk, &settings, &virtual_tables, log).await?;
-    let (shared, inboxes) = share(&settings, (address, aware.as_ref()), encryption, log)?;
+    let spans = Spans::start(&disk, settings.spans.as_ref(), address, log).await;
+    let watched = (encryption, spans.map_err(Error::CannotStart)?);
+    let (shared, inboxes) = share(&settings, (address, aware.as_ref()), watched, log)?;
     let facts = Arc::new(facts(&settings, &shared, &disk));
     let shown = (facts.clone(), Arc::new(virtual_tables));
     let threads = start_shards(&engine, &shared, shown, inboxes).await?;
@@ -216,7 +219,7 @@ async fn start_first(shared: &Shared, report_interval: Duration) -> Result<(), E
 fn share(
     settings: &Settings,
     (address, aware): (SocketAddr, Option<&Claim>),
-    encryption: Option<Arc<Encryption>>,
+    (encryption, spans): (Option<Arc<Encryption>>, Option<Spans>),
     log: &Log,
 ) -> Result<(Arc<Shared>, Vec<Inbox<ShardServer>>), Error> {
     let host = format!("/{}:{}", address.ip(), settings.storage_port);
@@ -246,6 +249,7 @@ fn share(
         tokens: OnceLock::new(),
         trace_probability: Arc::default(),
         request_logs,
+        spans,
         slow_queries: Arc::new(SlowQueries::new(settings.slow_query_log_timeout)),
         denylist: settings.denylist.map(|options| Arc::new(Denylist::new(options))),
     };

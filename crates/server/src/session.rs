@@ -28,6 +28,7 @@ use crate::request_log::Watched;
 use crate::shard::ShardServer;
 use crate::slow_queries::noting as slow;
 use crate::trace::Trace;
+use crate::trace::spans::Spans;
 use crate::{answer, persisted, supported};
 
 /// OPTIONS, REGISTER: nothing is awaited.
@@ -270,8 +271,13 @@ pub(crate) async fn execute(
         let error = Error::new(ErrorKind::Overloaded, permit.memory().refusal());
         return connection.answer_error(to, error);
     }
-    let begin = || Trace::begin(shard.coordinator.uuids(), connection.peer, &request);
-    let trace = (tracing || shard.shared.trace_probability.chooses()).then(begin);
+    let is_stored = tracing || shard.shared.trace_probability.chooses();
+    let is_sent = shard.shared.spans.as_ref().is_some_and(Spans::chooses);
+    let begin = || {
+        let trace = Trace::begin(shard.coordinator.uuids(), connection.peer, &request, arrived);
+        trace.kept(is_stored, is_sent)
+    };
+    let trace = (is_stored || is_sent).then(begin);
     // Only a request for a trace gets its id.
     let tracing_id = trace.as_ref().filter(|_| tracing).map(|trace| trace.id);
     let watched = shard.shared.request_logs.watch(|| connection.state());

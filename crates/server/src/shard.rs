@@ -27,6 +27,7 @@ use crate::size_estimates::{self, Known};
 use crate::slow_queries::SlowQueries;
 use crate::told::Told;
 use crate::trace::probability::TraceProbability;
+use crate::trace::spans::Spans;
 
 /// `SizeEstimatesRecorder`: when it runs first, and how often.
 const FIRST_ESTIMATES: Duration = Duration::from_secs(30);
@@ -61,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) trace_probability: Arc<TraceProbability>,
     pub(crate) request_logs: Arc<RequestLogs>,
     pub(crate) slow_queries: Arc<SlowQueries>,
+    /// `None`: none are sent.
+    pub(crate) spans: Option<Spans>,
     /// `None`: it is off.
     pub(crate) denylist: Option<Arc<Denylist>>,
 }

@@ -28,6 +28,11 @@ pub struct ClientOptions {
 pub struct Client(pub(crate) Arc<rustls::ClientConfig>);
 
 impl Client {
+    /// For sessions that another library drives.
+    pub fn config(&self) -> Arc<rustls::ClientConfig> {
+        self.0.clone()
+    }
+
     pub fn build(options: ClientOptions) -> Result<Client> {
         let place = |what: &str, file: &str, why: String| Error::Store {
             setting: what.to_owned(),
@@ -87,7 +92,7 @@ fn key(bytes: &[u8], options: &ClientOptions) -> Result<store::KeyEntry, String>
 }
 
 /// The name that a server's certificate must have.
-pub(crate) fn server_name(host: &str) -> Result<ServerName<'static>, rustls::Error> {
+pub fn server_name(host: &str) -> Result<ServerName<'static>, rustls::Error> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     ServerName::try_from(bare.to_owned())
         .map_err(|_| rustls::Error::General(format!("`{host}` is not the name of a host")))

@@ -27,7 +27,7 @@ mod store;
 mod tests;
 mod trust;
 
-pub use client::{Client, ClientOptions};
+pub use client::{Client, ClientOptions, server_name};
 pub use error::{Error, Result};
 pub use options::{ClientAuth, Factory, Options, Policy, Secret};
 pub use server::{Built, Server, Stores};

@@ -1,6 +1,6 @@
-//! `log_…`: where the log goes, in which form, and how its files are rolled.
+//! `log_…`: where the log goes, in which form, and how its files are rolled; `tracing_otlp_…`: which spans are sent where.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Error, Overrides, Result, Values};
@@ -8,6 +8,16 @@ use crate::log::cassandra;
 use crate::log::level::ByLogger;
 use crate::log::options::Destination;
 use crate::log::{FileOptions, Format, Level, LogOptions, Threshold};
+
+/// What settings say about spans.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SpanOptions {
+    pub(crate) endpoint: String,
+    /// The share of requests that are sampled.
+    pub(crate) ratio: f64,
+    /// Certificates that the collector's is trusted by.
+    pub(crate) truststore: Option<PathBuf>,
+}
 
 impl Values {
     pub(super) fn log(&self, data_dir: &Path, overrides: &Overrides) -> Result<LogOptions> {
@@ -36,6 +46,17 @@ impl Values {
                 compresses: self.text("log_file_compression").as_deref() != Some("none"),
             },
         })
+    }
+
+    /// `None`: no spans are sent. Values are checked in any case.
+    pub(super) fn spans(&self) -> Result<Option<SpanOptions>> {
+        let name = "tracing_otlp_sampling_ratio";
+        let ratio = self.text(name).and_then(|text| text.parse::<f64>().ok());
+        let ratio = ratio.filter(|ratio| (0.0..=1.0).contains(ratio));
+        let ratio = ratio.ok_or_else(|| self.wrong(name, "0 to 1"))?;
+        let truststore = self.text("tracing_otlp_truststore").map(PathBuf::from);
+        let endpoint = self.text("tracing_otlp_endpoint");
+        Ok(endpoint.map(|endpoint| SpanOptions { endpoint, ratio, truststore }))
     }
 
     /// `log_levels`: a mapping of loggers to levels.

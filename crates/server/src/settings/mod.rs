@@ -38,6 +38,7 @@ use crate::request_log::options::RequestLogOptions;
 use file::Node;
 pub(crate) use guardrails::GivenGuardrails;
 use keys::{Key, Support};
+pub(crate) use log::SpanOptions;
 pub(crate) use running::RunningSettings;
 
 /// What the command line and the environment say; it goes before the file.
@@ -135,6 +136,8 @@ pub struct Settings {
     pub engine: halcyon_engine::Options,
     pub saved_caches: SavedCaches,
     pub(crate) request_logs: RequestLogOptions,
+    /// `None`: no spans are sent.
+    pub(crate) spans: Option<SpanOptions>,
     /// Zero: no request is slow.
     pub slow_query_log_timeout: Duration,
     pub(crate) monitoring_report_interval: Duration,
@@ -178,8 +181,8 @@ impl Settings {
         let saved_caches = errors.take(values.saved_caches());
         let request_logs = errors.take(values.request_logs(&data_dir));
         let log = errors.take(values.log(&data_dir, overrides));
-        let slow_query_log_timeout = errors.take(values.duration("slow_query_log_timeout"));
-        let monitoring_report_interval = errors.take(values.report_interval());
+        let spans = errors.take(values.spans()).flatten();
+        let slow = errors.take(values.slow_queries()).unwrap_or_default();
         let denylist = errors.take(values.denylist()).flatten();
         let shards = errors.take(values.shards(overrides, machine));
         let engine = errors.take(values.engine(&data_dir, shards.unwrap_or(1), machine));
@@ -217,8 +220,9 @@ impl Settings {
             engine,
             saved_caches,
             request_logs,
-            slow_query_log_timeout: slow_query_log_timeout.flatten().unwrap_or_default(),
-            monitoring_report_interval: monitoring_report_interval.unwrap_or_default(),
+            spans,
+            slow_query_log_timeout: slow.0,
+            monitoring_report_interval: slow.1,
             log,
             denylist,
             given_guardrails: values.given_guardrails(),
@@ -446,11 +450,12 @@ impl Values {
         }
     }
 
-    /// `cassandra.monitoring_report_interval_ms`
-    fn report_interval(&self) -> Result<Duration> {
+    /// The timeout and the interval of the slow query log (`cassandra.monitoring_report_interval_ms`).
+    fn slow_queries(&self) -> Result<(Duration, Duration)> {
+        let timeout = self.duration("slow_query_log_timeout")?.unwrap_or_default();
         let name = "monitoring_report_interval";
         let interval = self.duration(name)?.filter(|interval| !interval.is_zero());
-        interval.ok_or_else(|| self.wrong(name, "1ms or more"))
+        Ok((timeout, interval.ok_or_else(|| self.wrong(name, "1ms or more"))?))
     }
 
     fn saved_caches(&self) -> Result<SavedCaches> {

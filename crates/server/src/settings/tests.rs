@@ -705,6 +705,7 @@ fn the_manual_lists_the_settings_of_the_log() {
     let of_log = |name: &str| {
         let others = ["slow_query_log_timeout", "monitoring_report_interval"];
         name.starts_with("log_") && name != "log_out_of_token_range_requests"
+            || name.starts_with("tracing_otlp_")
             || others.contains(&name)
     };
     let keys = keys::keys();

@@ -1,15 +1,21 @@
-//! The tracing session of one request: rows of `system_traces`, written before the answer, so that the client finds them.
+//! The tracing session of one request: rows of `system_traces`, written before the answer, so that the client finds them; and the spans
+//! of a request that is sampled for a collector (`spans.rs`).
 
 pub(crate) mod probability;
+pub(crate) mod spans;
 
 use std::net::SocketAddr;
 use std::rc::Rc;
 
 use halcyon_io::clock::{Instant, now, unix_micros};
+use halcyon_io::random;
 use halcyon_model::request::{Consistency, Value};
 use halcyon_model::uuid;
+use halcyon_operate::Span;
 use halcyon_protocol::{BatchQuery, QueryParameters, Request};
 use halcyon_query::{Error, Result, password};
+
+use spans::{attribute, bounded};
 
 use crate::internal;
 use crate::request_log::{OBSCURED, mentions_password};
@@ -25,6 +31,9 @@ pub(crate) struct Trace {
     events: Vec<(Instant, String)>,
     /// Its error may quote a password.
     mentions_password: bool,
+    arrived: Instant,
+    is_stored: bool,
+    is_sent: bool,
 }
 
 impl Trace {
@@ -32,6 +41,7 @@ impl Trace {
         uuids: &uuid::Generator,
         client: SocketAddr,
         request: &Request<'_>,
+        arrived: Instant,
     ) -> Trace {
         let began = now();
         let started_at = unix_micros();
@@ -44,6 +54,9 @@ impl Trace {
             parameters: Vec::new(),
             events: Vec::new(),
             mentions_password: mentions_password(request),
+            arrived,
+            is_stored: false,
+            is_sent: false,
         };
         match request {
             Request::Query { text, parameters } => {
@@ -84,17 +97,30 @@ impl Trace {
         self.parameters.push(("serial_consistency_level", serial.to_string()));
     }
 
-    /// Writes the session and its events. A failure is ignored: it must not change the outcome of the request.
+    /// Whether its rows are written, and whether its spans are sent.
+    pub(crate) fn kept(self, is_stored: bool, is_sent: bool) -> Trace {
+        Trace { is_stored, is_sent, ..self }
+    }
+
+    /// Writes the session and its events, and hands its spans over. A failure is ignored: it must not change the outcome of the request.
     pub(crate) async fn write<T>(mut self, shard: &Rc<ShardServer>, outcome: &Result<T>) {
         let done = now();
+        let mut failure = None;
         if let Err(error) = outcome {
             let shown = match error {
                 Error::Syntax(_) if self.mentions_password => OBSCURED.to_owned(),
                 error => password::hidden(&error.to_string()).into_owned(),
             };
             self.events.push((done, format!("Request failed: {shown}")));
+            failure = Some(shown);
         }
         self.events.push((done, format!("Executed on shard {}", shard.index)));
+        if let Some(sender) = shard.shared.spans.as_ref().filter(|_| self.is_sent) {
+            sender.offer(spans(&self, (shard.index, done), failure));
+        }
+        if !self.is_stored {
+            return;
+        }
         let ttl = shard.shared.transport.trace_ttl.as_secs();
         let _ = self.write_rows(shard, done, i32::try_from(ttl).unwrap_or(i32::MAX)).await;
     }
@@ -135,6 +161,50 @@ impl Trace {
         ];
         internal::execute(&shard.coordinator, INSERT_SESSION, &values).await.map(drop)
     }
+}
+
+/// The spans of a request that has ended: the whole, its wait for its core, its execution.
+fn spans(trace: &Trace, (shard, done): (usize, Instant), error: Option<String>) -> Vec<Span> {
+    let unix = |at: Instant| {
+        let began = u64::try_from(trace.started_at).unwrap_or_default().saturating_mul(1000);
+        (began + at.as_nanos()).saturating_sub(trace.began.as_nanos())
+    };
+    let mut attributes = vec![
+        ("db.system.name".to_owned(), "cassandra".to_owned()),
+        ("network.peer.address".to_owned(), trace.client.ip().to_string()),
+        ("network.peer.port".to_owned(), trace.client.port().to_string()),
+        ("halcyon.shard".to_owned(), shard.to_string()),
+    ];
+    let parameters = trace.parameters.iter();
+    attributes.extend(parameters.map(|(name, value)| (attribute(name).to_owned(), bounded(value))));
+    let mut random = random();
+    let mut id = || random.next_u64().to_be_bytes();
+    let whole = Span {
+        trace: trace.id,
+        id: id(),
+        parent: None,
+        name: trace.request.to_owned(),
+        began: unix(trace.arrived),
+        ended: unix(done),
+        attributes,
+        events: Vec::new(),
+        error: error.as_deref().map(bounded),
+    };
+    let mut part = |name: &str, began, ended| Span {
+        id: id(),
+        parent: Some(whole.id),
+        name: name.to_owned(),
+        began: unix(began),
+        ended: unix(ended),
+        attributes: Vec::new(),
+        error: None,
+        ..whole.clone()
+    };
+    let waited = part("wait for the core", trace.arrived, trace.began);
+    let mut executed = part("execute", trace.began, done);
+    let events = trace.events.iter();
+    executed.events = events.map(|(at, text)| (unix(*at), bounded(text))).collect();
+    vec![whole, waited, executed]
 }
 
 const INSERT_EVENT: &str = "INSERT INTO system_traces.events (session_id, event_id, activity, source, source_port, \

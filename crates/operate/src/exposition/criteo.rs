@@ -15,12 +15,14 @@ use halcyon_metrics::{Distribution, Kind, Metric, Origin, Sample, Unit, Value};
 
 use super::families::{Families, Lines, Part, Type};
 use super::names::Place;
+use super::quantiles::quantiles;
 
-const PERCENTILES: [(f64, &str); 4] = [
-    (0.5, "50thpercentile"),
-    (0.75, "75thpercentile"),
-    (0.98, "98thpercentile"),
-    (0.99, "99thpercentile"),
+const PERCENTILES: [(f64, &str); 5] = [
+    (0.5, ":50thpercentile"),
+    (0.75, ":75thpercentile"),
+    (0.98, ":98thpercentile"),
+    (0.99, ":99thpercentile"),
+    (1.0, ":max"),
 ];
 
 /// A series is written as soon as its attribute is known.
@@ -124,11 +126,9 @@ fn distribution(stats: &mut Stats<'_>, metric: &Metric, values: &dyn Distributio
         _ => value as f64,
     };
     stats.add(":count", values.count() as f64);
-    stats.add(":max", shown(values.quantile(1.0)));
-    for (quantile, attribute) in PERCENTILES {
-        stats.path.push(':');
-        stats.add(attribute, shown(values.quantile(quantile)));
-        stats.path.pop();
+    let found = quantiles(values, PERCENTILES.map(|(quantile, _)| quantile));
+    for ((_, attribute), value) in PERCENTILES.iter().zip(found) {
+        stats.add(attribute, shown(value));
     }
     if let Some(rate) = values.per_second_of_a_minute().filter(|_| metric.kind == Kind::Timer) {
         stats.add(":oneminuterate", rate);

@@ -6,6 +6,7 @@ use std::fmt::{Display, Write};
 use halcyon_metrics::{Distribution, Metric, Origin};
 
 use super::format::Format;
+use super::quantiles::quantiles;
 
 /// What a family has of its metric; a metric may become several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -144,8 +145,9 @@ impl Lines<'_> {
         values: &dyn Distribution,
         shown: impl Fn(u64) -> f64,
     ) {
-        for (quantile, _) in QUANTILES {
-            self.add("", labels, Some(("quantile", &quantile)), shown(values.quantile(quantile)));
+        let found = quantiles(values, QUANTILES.map(|(quantile, _)| quantile));
+        for ((quantile, _), value) in QUANTILES.iter().zip(found) {
+            self.add("", labels, Some(("quantile", quantile)), shown(value));
         }
         self.add("_count", labels, None, values.count());
         if let Some(sum) = values.sum() {

@@ -16,6 +16,7 @@
 use halcyon_metrics::{Distribution, Kind, Metric, Origin, Sample, Unit, Value};
 
 use super::families::{Families, Part, QUANTILES, Type};
+use super::quantiles::quantiles;
 
 pub(super) fn add(families: &mut Families, sample: &Sample<'_>) {
     let metric = sample.metric;
@@ -92,8 +93,9 @@ fn distribution(
         _ => value as f64,
     };
     let mut lines = families.lines((metric, Part::Quantiles), Type::Gauge, || named(""));
-    for (quantile, label) in QUANTILES {
-        lines.add("", labels, Some(("quantile", &label)), shown(values.quantile(quantile)));
+    let found = quantiles(values, QUANTILES.map(|(quantile, _)| quantile));
+    for ((_, label), value) in QUANTILES.iter().zip(found) {
+        lines.add("", labels, Some(("quantile", label)), shown(value));
     }
     let count = values.count();
     families

@@ -16,6 +16,7 @@ use halcyon_metrics::{Distribution, Kind, Metric, Origin, Sample, Unit, Value};
 
 use super::families::{Families, Pairs, Part, QUANTILES, Type};
 use super::names::Place;
+use super::quantiles::quantiles;
 use super::snake::split;
 
 /// Microseconds.
@@ -72,9 +73,9 @@ pub(super) fn add(families: &mut Families, place: &Place, sample: &Sample<'_>) {
             });
         }
         Value::Distribution(values) => {
-            for (quantile, _) in QUANTILES {
-                let value = values.quantile(quantile);
-                lines.add("", &labels, Some(("quantile", &quantile)), value);
+            let found = quantiles(values, QUANTILES.map(|(quantile, _)| quantile));
+            for ((quantile, _), value) in QUANTILES.iter().zip(found) {
+                lines.add("", &labels, Some(("quantile", quantile)), value);
             }
             lines.add("_count", &labels, None, values.count());
         }

@@ -13,6 +13,7 @@ mod management_api;
 mod names;
 mod opentelemetry;
 mod own;
+mod quantiles;
 mod snake;
 
 use halcyon_metrics::{Origin, Registry};

@@ -8,6 +8,7 @@
 use halcyon_metrics::{Distribution, Labels, Metric, Origin, Sample, Unit, Value};
 
 use super::families::{Families, Pairs, Part, Type};
+use super::quantiles::quantiles;
 
 /// Type and name in Cassandra, the name here with its unit, and whether it is a counter.
 type Known = (&'static str, &'static str, &'static str, Type);
@@ -104,10 +105,11 @@ fn percentiles(
 ) {
     let is_time = metric.unit == Unit::Nanoseconds;
     let unit = if is_time { "_microseconds" } else { "" };
-    for (quantile, label, part) in PERCENTILES {
+    let found = quantiles(values, PERCENTILES.map(|(quantile, ..)| quantile));
+    for ((_, label, part), value) in PERCENTILES.iter().zip(found) {
         let name = || format!("cassandra_{here}_{label}{unit}");
-        let value = values.quantile(quantile) as f64 / if is_time { 1e3 } else { 1.0 };
-        families.lines((metric, part), Type::Gauge, name).add("", labels, None, value);
+        let value = value as f64 / if is_time { 1e3 } else { 1.0 };
+        families.lines((metric, *part), Type::Gauge, name).add("", labels, None, value);
     }
 }
 

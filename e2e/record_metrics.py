@@ -59,6 +59,8 @@ def load(client):
         client.query(f"SELECT v FROM m.t WHERE p = {number}")
     client.query("SELECT v FROM m.t")
     client.query("INSERT INTO m.t (p, v) VALUES (1, 1) IF NOT EXISTS")
+    # Cassandra shows the metrics of batches from the first one on.
+    client.query("BEGIN BATCH INSERT INTO m.t (p, v) VALUES (1, 2); INSERT INTO m.t (p, v) VALUES (2, 2); APPLY BATCH")
 
 
 def main(xtask):

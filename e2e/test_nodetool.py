@@ -39,7 +39,17 @@ SHOWN_SETTINGS = [
 ]
 NAMED_TABLES = [
     "getcompactionthreshold {ks} t", "getcompactionthreshold {ks}",
+    "setcompactionthreshold {ks} t 5 20", "getcompactionthreshold {ks} t", "setcompactionthreshold {ks} t 4 32", "setcompactionthreshold {ks} t 5",
+    "setcompactionthreshold {ks} t 0 4", "setcompactionthreshold {ks} t 10 4", "setcompactionthreshold {ks} t x 4",
+    "getsstables {ks} t", "getendpoints {ks} t", "getendpoints {ks} t 1", "getendpoints nope t 1", "getendpoints {ks} nope 1",
+    "tablehistograms a b c", "tablehistograms nope t", "tablehistograms {ks} nope", "stop nope", "stop COMPACTION", "stop", "stop -id nope",
     "datapaths nope", "datapaths {ks}.nope", "datapaths -F x", "compactionhistory -F x", "tpstats -F x", "viewbuildstatus {ks}", "viewbuildstatus a b c",
+]
+REWRITES = [
+    "cleanup -j 1 {ks} t", "cleanup nope", "garbagecollect {ks} t", "garbagecollect -g CELL {ks} u", "garbagecollect nope",
+    "upgradesstables -j 1 {ks} t", "upgradesstables -a -j 1 {ks} t", "upgradesstables nope", "recompress_sstables -j 1 {ks} t",
+    "recompress_sstables nope", "relocatesstables {ks} t", "relocatesstables nope t", "verify -f {ks} t", "verify -f -e {ks} t", "verify -f nope",
+    "verify -f {ks} nope", "invalidaterowcache", "reloadlocalschema", "replaybatchlog",
 ]
 # What Cassandra does and prints on its node, command by command.
 COMMANDS = [
@@ -86,7 +96,7 @@ COMMANDS = [
     "refresh {ks}", "refresh {ks} nope", "refresh nope t", "refresh {ks} t", "rebuild_index {ks} t",
     "tablestats nope", "tablestats {ks}.nope", "tablestats -F xml", "tablestats -s nope", "tablestats -t 1", "tablestats -t -1 -s reads",
     "tablestats -t x -s reads", "tablestats -i", "tablestats -F json -i", "tablestats -s dropped_mutations {ks}",
-    *RING_OF_ONE, *SHOWN_SETTINGS, *NAMED_TABLES,
+    *RING_OF_ONE, *SHOWN_SETTINGS, *NAMED_TABLES, *REWRITES,
 ]
 
 
@@ -274,6 +284,57 @@ def test_the_ring_of_one(ours, theirs):
         assert {frozenset(row) for row in rows} == {frozenset(rows[0])} and rows[0]["compaction_properties"].startswith("{compaction_type:")
         pools = json.loads(tool.run("tpstats -F json")[1])["ThreadPools"]
         assert {frozenset(pool) for pool in pools.values()} == {frozenset(pools["ReadStage"])} and len(pools) >= 20
+
+
+def test_partitions_are_found_and_measured_as_in_cassandra(ours, theirs):
+    """The SSTables of a key, in text and in hexadecimal digits and with levels, and the cells of partitions, are those of the same rows."""
+    node, their_tool = theirs
+    _, our_tool, session = ours
+    for tool, target in ((our_tool, session), (their_tool, node.session)):
+        fill(target, "found_test")
+        levels = "WITH compaction = {'class': 'LeveledCompactionStrategy'}"
+        target.execute(f"CREATE TABLE found_test.l (a text, b int, c int, PRIMARY KEY ((a, b), c)) {levels}")
+        target.execute("INSERT INTO found_test.l (a, b, c) VALUES ('x', 1, 1)")
+        assert tool.run("flush found_test")[0] == 0
+    path = re.compile(r"/\S*/found_test/(\w+)-[0-9a-f]{32}/\S*-Data.db")
+    for line in ["t 1", "t 12345", "-hf found_test t 00000001", "-l found_test l x:1", "-l found_test t 2", "l x:2"]:
+        line = line if line.startswith("-") else f"found_test {line}"
+        found, expected = (tool.run(f"getsstables {line}") for tool in (our_tool, their_tool))
+        assert [path.sub(r"\1", text) for text in found[1:]] == [path.sub(r"\1", text) for text in expected[1:]], line
+        assert found[0] == expected[0] == 0, line
+    status, out, err = our_tool.run("getsstables found_test t x")
+    assert (status, out) == (2, "") and "Unable to parse partition key 'x'" in err
+    ours_shown, theirs_shown = (tool.run("tablehistograms found_test t")[1].split("\n") for tool in (our_tool, their_tool))
+    assert ours_shown[:3] == theirs_shown[:3] and [len(li) for li in ours_shown] == [len(li) for li in theirs_shown]
+    assert [li[-18:] for li in ours_shown] == [li[-18:] for li in theirs_shown], ours_shown
+    ours_shown, theirs_shown = (tool.run("proxyhistograms")[1].split("\n") for tool in (our_tool, their_tool))
+    assert ours_shown[:3] == theirs_shown[:3] and [len(li) for li in ours_shown] == [len(li) for li in theirs_shown]
+
+
+def test_rewritten_sstables(alone):
+    """Each SSTable becomes another one; a damaged one is named by verify; the rows remain."""
+    server, tool, session = alone
+    session.execute("ALTER TABLE ks.t WITH compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 16}")
+
+    def files():
+        return sorted(path.name for path in (server.data / "data" / "ks").glob("t-*/*-Data.db"))
+
+    assert tool.run("flush ks t")[0] == 0
+    before = files()
+    for line in ["upgradesstables ks t", "recompress_sstables ks t", "verify -f -e ks t", "cleanup ks"]:
+        assert tool.run(line) == (0, "", ""), line
+    assert files() == before
+    session.execute("ALTER TABLE ks.t WITH compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 4}")
+    assert tool.run("recompress_sstables ks t") == (0, "", "")
+    until(lambda: not set(files()) & set(before), lambda: str(files()))
+    assert tool.run("verify -f -e ks t") == (0, "", "")
+    assert len(list(session.execute("SELECT k FROM ks.t"))) == 100
+    data = min((server.data / "data" / "ks").glob("t-*/*-Data.db"))
+    content = bytearray(data.read_bytes())
+    content[len(content) // 2] ^= 1
+    data.write_bytes(content)
+    status, out, err = tool.run("verify -f ks t")
+    assert (status, out) == (2, "") and str(data) in err, err
 
 
 def sstables(tool, keyspace):

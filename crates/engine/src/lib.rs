@@ -54,7 +54,7 @@ use halcyon_stream::{PartitionKey, Slices};
 pub use caches::{RowCacheStats, SavedCache, SavedCaches};
 pub use compact::{
     CompactionKind, CompactionPace, CompactionTask, Compactor, MajorCompaction, MajorState,
-    Selection, TableBacklog,
+    Rewrite, Selection, TableBacklog,
 };
 pub use engine::Engine;
 pub use error::{Error, Result};
@@ -70,7 +70,7 @@ pub use metrics::stats::TableStats;
 pub use metrics::table::{Measure, Summary};
 pub use options::{CommitFailurePolicy, DiskFailurePolicy, LatencyTarget, Options};
 pub use read::ReadStream;
-pub use report::{SizeEstimate, TableDetails, TableSizes};
+pub use report::{Percentiles, SizeEstimate, TableDetails, TableShape, TableSizes, Verified};
 pub use reporter::{Compacted, CompactionFailed, Event, FailurePolicy, Reporter, Severity};
 pub use schema::{Schema, SchemaLock};
 pub use shard::Shard;

@@ -4,16 +4,19 @@ use std::future::Future;
 use std::pin::Pin;
 
 use halcyon_schema::catalog::Table;
-use halcyon_stream::Mutation;
+use halcyon_stream::{Mutation, PartitionKey};
 
 use crate::{Error, Result};
 
 /// The virtual tables of the node, which the server implements.
 pub trait VirtualTables {
     /// All partitions of a virtual table, in any order, each as the mutation that would write it. May run jobs on all shards.
+    ///
+    /// `key`: the one that is wanted, if it is one; others may be left out. Some tables have only rows that depend on it.
     fn partitions<'a>(
         &'a self,
         table: &'a Table,
+        key: Option<&'a PartitionKey>,
     ) -> Pin<Box<dyn Future<Output = Result<Vec<Mutation>>> + 'a>>;
 
     /// Executes the command that a write to a virtual table means. Most virtual tables are read-only.

@@ -25,6 +25,9 @@ pub enum Command {
     EnableAutoCompaction,
     EnableFullQueryLog(LogOptions),
     Flush,
+    /// The caches of roles, permissions and credentials.
+    InvalidateAuthCaches,
+    InvalidateRowCache,
     LoadPartitionDenylist,
     #[serde(rename = "rebuild_index")]
     RebuildIndex(RebuildIndex),
@@ -32,10 +35,13 @@ pub enum Command {
     RefreshSizeEstimates,
     ReloadSsl,
     ResetFullQueryLog,
+    SetCompactionThreshold(CompactionThreshold),
     SetGuardrailsConfig(SetGuardrail),
     SetLoggingLevel(LoggingLevel),
     SetTraceProbability(TraceProbability),
     Snapshot(Snapshot),
+    Stop(Stop),
+    Verify(Verify),
 }
 
 /// Which snapshots are removed. Ephemeral ones never are.
@@ -60,6 +66,28 @@ pub struct LogOptions {
 #[serde(deny_unknown_fields)]
 pub struct RebuildIndex {
     pub index: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompactionThreshold {
+    pub min: usize,
+    pub max: usize,
+}
+
+/// Which compactions are stopped; their inputs stay.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Stop {
+    /// `None`: all.
+    pub id: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Verify {
+    /// Each row is decoded, and index and filter are compared with it.
+    pub extended: bool,
 }
 
 /// The setter and its values, as `nodetool setguardrailsconfig` takes them.
@@ -144,6 +172,9 @@ mod tests {
             Command::RebuildIndex(RebuildIndex { index: "i'\"".to_owned() }),
             Command::EnableAuditLog(LogOptions { options }),
             Command::ClearSnapshot(ClearSnapshot::default()),
+            Command::SetCompactionThreshold(CompactionThreshold { min: 2, max: 9 }),
+            Command::Stop(Stop { id: Some("an id".to_owned()) }),
+            Command::Verify(Verify { extended: true }),
             snapshot("a/skip-flush/ttl=1d"),
             snapshot("\u{0}é\n{\"}'"),
             snapshot(""),
@@ -154,7 +185,7 @@ mod tests {
         assert_eq!(Command::Flush.encode(), ("flush".to_owned(), String::new()));
     }
 
-    /// Proves that an empty argument stands for defaults, and which errors wrong rows get.
+    /// Proves that an empty argument stands for defaults, and that errors about wrong rows name the mistake.
     #[test]
     fn wrong_rows_are_refused() {
         let cleared = Command::ClearSnapshot(ClearSnapshot::default());

@@ -299,6 +299,10 @@ impl Servers for Shared {
         })
     }
 
+    fn forget_access(&self) {
+        self.access.begin_epoch();
+    }
+
     fn refresh_size_estimates(&self) -> LocalBoxFuture<'_, halcyon_query::Result<()>> {
         let refresh = |server: Rc<ShardServer>| async move { server.record_sizes(&mut None).await };
         Box::pin(async move {

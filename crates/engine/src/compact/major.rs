@@ -7,7 +7,7 @@ use std::sync::{Arc, MutexGuard};
 
 use futures_channel::oneshot;
 use futures_util::future::LocalBoxFuture;
-use halcyon_compaction::strategy::{major, user_defined};
+use halcyon_compaction::strategy::{Candidate, Output, Reason, Task, major, user_defined};
 use halcyon_compaction::{Error::Cancelled, Outcome};
 use halcyon_io::{Gone, contained, panic_point};
 use halcyon_stream::TableId;
@@ -85,6 +85,12 @@ impl MajorCompaction {
             Err(e) => self.state = MajorState::Failed(e.to_string()),
         }
     }
+}
+
+fn alone(table: &Candidate) -> Task {
+    let output = Output::Single { level: table.level };
+    let (inputs, expired) = (vec![table.id], Vec::new());
+    Task { inputs, expired, reason: Reason::Compaction, output }
 }
 
 impl Compactor {
@@ -201,6 +207,8 @@ impl Compactor {
             let tables = candidates(&lives, gc_before, now);
             let tasks = match selection {
                 Selection::Whole { split_output } => major(&strategy, &tables, *split_output),
+                // Each alone: levels and shards stay as they are.
+                Selection::Rewrite(_) => tables.iter().map(alone).collect(),
                 _ => user_defined(&strategy, &tables).into_iter().collect(),
             };
             for task in tasks {

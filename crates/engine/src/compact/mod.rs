@@ -56,7 +56,7 @@ use pace::Pace;
 pub(crate) use pick::{candidates, groups};
 pub(crate) use pick::{strategy_of, write_level};
 pub(crate) use schedule::Schedule;
-pub use selection::Selection;
+pub use selection::{Rewrite, Selection};
 use task::Running;
 pub use task::{CompactionKind, CompactionTask};
 
@@ -156,6 +156,13 @@ impl Compactor {
 
     fn cancel(&self, which: impl Fn(&Store) -> bool) {
         self.running().iter().filter(|r| which(&r.store)).for_each(|r| r.progress.cancel());
+    }
+
+    /// Stops the compactions that are selected (`nodetool stop`): their inputs stay. Returns how many.
+    pub fn stop_tasks(&self, which: impl Fn(&CompactionTask) -> bool) -> usize {
+        let running = self.running();
+        let selected = running.iter().filter(|running| which(&running.shown()));
+        selected.inspect(|running| running.progress.cancel()).count()
     }
 
     /// Cancels what compacts the table, waits for its end, and lets nothing begin while the answer is held.

@@ -8,7 +8,7 @@ use halcyon_compaction::Kind;
 use halcyon_compaction::strategy::{Candidate, Moment, Output, Reason, Task, pick};
 use halcyon_io::clock::Instant;
 use halcyon_io::{Disk, Gone, Purpose, contained, panic_point};
-use halcyon_model::options::Compaction;
+use halcyon_model::options::{Compaction, Strategy};
 use halcyon_sstable::format::replace::replace;
 use halcyon_sstable::format::statistics::mutation::{Mutation, mutate};
 use halcyon_sstable::{Component, Descriptor};
@@ -81,7 +81,21 @@ pub(crate) fn strategy_of(store: &Store) -> Compaction {
     let definition = store.definition.load_full();
     let mut strategy = definition.schema.options.compaction();
     strategy.enabled = store.automatic_compaction().unwrap_or(strategy.enabled);
+    if let (Some((min, max)), Some(thresholds)) = (store.thresholds(), thresholds(&mut strategy)) {
+        (*thresholds.0, *thresholds.1) = (min, max);
+    }
     strategy
+}
+
+/// `None`: the strategy has none.
+fn thresholds(strategy: &mut Compaction) -> Option<(&mut usize, &mut usize)> {
+    let of = match &mut strategy.strategy {
+        Strategy::SizeTiered(options) => &mut options.thresholds,
+        Strategy::Leveled(options) => &mut options.thresholds,
+        Strategy::TimeWindow(options) => &mut options.thresholds,
+        Strategy::Unified(_) => return None,
+    };
+    Some((&mut of.min, &mut of.max))
 }
 
 impl Compactor {
@@ -91,6 +105,28 @@ impl Compactor {
         store.set_automatic_compaction(enabled);
         self.schedule.consider(&store);
         Ok(())
+    }
+
+    /// `nodetool setcompactionthreshold`: until the node stops.
+    pub fn set_thresholds(&self, table: TableId, min: usize, max: usize) -> Result<()> {
+        let refusal = match (min, max) {
+            (0 | 1, _) => "Min threshold must be at least 2",
+            (min, max) if min > max => "Min threshold cannot be greater than max.",
+            _ => {
+                let store = self.tables.store_of(table)?;
+                store.set_thresholds((min, max));
+                self.schedule.consider(&store);
+                return Ok(());
+            }
+        };
+        Err(Error::Invalid(refusal.to_owned()))
+    }
+
+    /// `nodetool getcompactionthreshold`; `None`: the strategy has none.
+    pub fn thresholds(&self, table: TableId) -> Result<Option<(usize, usize)>> {
+        let store = self.tables.store_of(table)?;
+        let mut strategy = strategy_of(&store);
+        Ok(thresholds(&mut strategy).map(|(min, max)| (*min, *max)))
     }
 
     /// Schedules a pick for every table.

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `Whole` | all | is stopped |
 //! | `Tokens`, `Key` | those whose tokens meet the range; those that may have the partition | is stopped |
+//! | `Rewrite` | those of another version or compression, or all | is stopped |
 //! | `Files` | those that are named | makes it fail: they were named because of what they are |
 //!
 //! As in Cassandra whole SSTables are compacted, not the part of them that is in the range.
@@ -13,17 +14,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use halcyon_io::Disk;
+use halcyon_model::options::Compression;
 use halcyon_sstable::Descriptor;
 use halcyon_stream::PartitionKey;
 
 use super::Compactor;
 use super::claims::Claim;
-use super::selection::Selection;
+use super::selection::{Rewrite, Selection};
 use crate::tables::store::Store;
 use crate::version::{LiveSSTable, Version};
 use crate::{Error, Result};
 
-/// The SSTables of a version that are selected; not for [`Selection::Files`].
+/// The SSTables of a version that are selected; not for [`Selection::Files`] and [`Selection::Rewrite`].
 fn selected(selection: &Selection, version: &Version) -> Vec<Arc<LiveSSTable>> {
     let meeting = |first: i64, last: i64| {
         let positions = version.overlapping(first, last).into_iter();
@@ -48,7 +50,21 @@ fn selected(selection: &Selection, version: &Version) -> Vec<Arc<LiveSSTable>> {
             found.retain(|live| live.table.may_contain(&key));
             found
         }
-        Selection::Files(_) => Vec::new(),
+        Selection::Files(_) | Selection::Rewrite(_) => Vec::new(),
+    }
+}
+
+/// Whether an SSTable is compressed otherwise than the table's options say.
+fn has_other_compression(live: &LiveSSTable, wanted: Option<&Compression>) -> bool {
+    match (live.sstable().compression(), wanted) {
+        (None, None) => false,
+        (Some(info), Some(wanted)) => {
+            info.compressor != wanted.kind.class()
+                || info.chunk_length != wanted.chunk_length
+                || info.max_compressed_length != wanted.max_compressed_length
+                || info.options != wanted.parameters
+        }
+        _ => true,
     }
 }
 
@@ -63,8 +79,21 @@ impl Compactor {
             return self.claim_files(store, paths).await;
         }
         let closed = self.stop_table(store).await;
-        let selected = selected(selection, &store.version.load());
+        let selected = match selection {
+            Selection::Rewrite(which) => self.to_rewrite(store, *which),
+            selection => selected(selection, &store.version.load()),
+        };
         Ok((closed.claim(selected.iter().map(|live| live.serial()).collect()), selected))
+    }
+
+    fn to_rewrite(&self, store: &Store, which: Rewrite) -> Vec<Arc<LiveSSTable>> {
+        let compression = store.definition.load().schema.options.compression();
+        let is_selected = |live: &&Arc<LiveSSTable>| match which {
+            Rewrite::All => true,
+            Rewrite::OtherVersion => live.descriptor().version != self.storage.version,
+            Rewrite::OtherCompression => has_other_compression(live, compression.as_ref()),
+        };
+        store.version.load().sstables().iter().filter(is_selected).cloned().collect()
     }
 
     async fn claim_files(

@@ -1,4 +1,4 @@
-//! Which SSTables of a table an operator wants to have compacted (`nodetool compact`).
+//! Which SSTables of a table an operator wants to have compacted (`nodetool compact`, `upgradesstables`, `recompress_sstables`).
 
 use std::path::PathBuf;
 
@@ -14,4 +14,16 @@ pub enum Selection {
     Key(Vec<u8>),
     /// Paths of components: in the table's folder, or the end of such a path (`ks/t-…/oa-1-big-Data.db`).
     Files(Vec<PathBuf>),
+    /// Each SSTable becomes one of the version and the compression that are written now, in its level.
+    Rewrite(Rewrite),
+}
+
+/// Which SSTables are written again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rewrite {
+    All,
+    /// Those of another version than what is written now.
+    OtherVersion,
+    /// Those whose compression differs from the table's.
+    OtherCompression,
 }

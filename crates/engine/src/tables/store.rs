@@ -56,6 +56,8 @@ pub(crate) struct Store {
     next_sequence: AtomicU32,
     /// Whether the strategy is asked, if an operator has said so since the start.
     automatic: Mutex<Option<bool>>,
+    /// `min_threshold` and `max_threshold`, if an operator has set them since the start.
+    thresholds: Mutex<Option<(usize, usize)>>,
     /// The SSTables that the start could not use.
     set_apart: OnceLock<Vec<SetApart>>,
     /// Whether the next start decides if a compaction has replaced its inputs.
@@ -89,6 +91,7 @@ impl Store {
             compaction_bytes_written: Counter::default(),
             next_sequence: AtomicU32::new(1),
             automatic: Mutex::default(),
+            thresholds: Mutex::default(),
             set_apart: OnceLock::new(),
             in_doubt: AtomicBool::new(false),
             truncations: AtomicU64::new(0),
@@ -148,6 +151,15 @@ impl Store {
     /// Overrides the table's option `enabled` until the node stops.
     pub(crate) fn set_automatic_compaction(&self, enabled: bool) {
         *self.automatic.lock() = Some(enabled);
+    }
+
+    pub(crate) fn thresholds(&self) -> Option<(usize, usize)> {
+        *self.thresholds.lock()
+    }
+
+    /// Overrides the table's options `min_threshold` and `max_threshold` until the node stops.
+    pub(crate) fn set_thresholds(&self, thresholds: (usize, usize)) {
+        *self.thresholds.lock() = Some(thresholds);
     }
 
     /// Raises the next numeric identifier above these.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::{MajorState, Selection};
+use crate::{MajorState, Rewrite, Selection};
 
 /// A node with an SSTable for each of the keys.
 async fn filled(disk: Disk, keys: &[i32]) -> Node {
@@ -122,5 +122,28 @@ fn named_files() {
             second.components().rev().take(3).collect::<Vec<_>>().into_iter().rev().collect();
         assert_eq!(compact(&node, named(&[first.clone(), tail])).await, Ok((2, 1)));
         assert_eq!((files(&node).len(), contents(&node, &user_table(&node)).await.len()), (2, 3));
+    });
+}
+
+/// Proves that an SSTable of the current version and compression is rewritten only if all are, each alone, and that all rows remain.
+#[test]
+fn rewrites_of_sstables() {
+    simulate(async {
+        let (disk, _) = Disk::simulated(45);
+        let node = filled(disk, &[1, 2, 3]).await;
+        for (which, expected) in [
+            (Rewrite::OtherVersion, (0, 0)),
+            (Rewrite::OtherCompression, (0, 0)),
+            (Rewrite::All, (3, 3)),
+        ] {
+            let before = files(&node);
+            assert_eq!(compact(&node, Selection::Rewrite(which)).await, Ok(expected));
+            let after = files(&node);
+            assert_eq!(after.iter().filter(|file| before.contains(file)).count(), 3 - expected.0);
+        }
+        assert_eq!(node.engine.tables().verify(ID, true).await.expect("verified"), []);
+        let (path, level) = &node.engine.tables().sstables_of(ID, key(2)).await.expect("found")[0];
+        assert!(files(&node).contains(path) && *level == 0);
+        assert_eq!(node.engine.tables().sstables_of(ID, key(9)).await.expect("none"), []);
     });
 }

@@ -1,6 +1,7 @@
 //! Caches: `getauthcacheconfig`, `invalidate…cache`.
 
 use halcyon_model::units::settings::duration;
+use halcyon_server::command::Command;
 
 use super::arguments::Call;
 use super::failure::{Failure, Result};
@@ -37,4 +38,32 @@ pub(super) async fn config(call: &Call, node: &mut Node, out: &mut String) -> Re
 /// Counters have no cache: a read before a write finds what is hot in the memtable.
 pub(super) async fn no_counters() -> Result<()> {
     Ok(())
+}
+
+/// What shards have read of `system_auth`. As a whole: it is read again when it is needed.
+pub(super) async fn forget_access(call: &Call, node: &mut Node) -> Result<()> {
+    let names_role = !call.arguments.is_empty();
+    if !names_role && OF_PERMISSIONS.iter().any(|option| call.has(option)) {
+        return Failure::usage("No resource options allowed without a <role> being specified");
+    }
+    node.command(&Command::InvalidateAuthCaches, ("", "")).await
+}
+
+/// Options of `invalidatepermissionscache`.
+const OF_PERMISSIONS: [&str; 11] = [
+    "--all-functions",
+    "--all-keyspaces",
+    "--all-mbeans",
+    "--all-roles",
+    "--all-tables",
+    "--function",
+    "--functions-in-keyspace",
+    "--keyspace",
+    "--mbean",
+    "--role",
+    "--table",
+];
+
+pub(super) async fn forget_rows(node: &mut Node) -> Result<()> {
+    node.command(&Command::InvalidateRowCache, ("", "")).await
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use halcyon_io::clock;
 use halcyon_model::uuid;
-use halcyon_server::command::Command;
+use halcyon_server::command::{Command, CompactionThreshold, Stop};
 use halcyon_sstable::Descriptor;
 
 use super::arguments::Call;
@@ -51,7 +51,10 @@ pub(super) async fn compact(call: &Call, node: &mut Node) -> Result<()> {
     Ok(())
 }
 
-async fn tables_to_compact(call: &Call, node: &mut Node) -> Result<Vec<(String, String)>> {
+pub(super) async fn tables_to_compact(
+    call: &Call,
+    node: &mut Node,
+) -> Result<Vec<(String, String)>> {
     let keyspaces = node.meant(&call.arguments).await?;
     let tables = node.tables().await?;
     let named = call.arguments.get(1..).unwrap_or_default();
@@ -111,7 +114,12 @@ fn table_of(path: &Path) -> Option<(String, String)> {
     Some((keyspace.to_owned(), table.rsplit_once('-')?.0.to_owned()))
 }
 
-async fn compact_table(node: &mut Node, keyspace: &str, table: &str, argument: &str) -> Result<()> {
+pub(super) async fn compact_table(
+    node: &mut Node,
+    keyspace: &str,
+    table: &str,
+    argument: &str,
+) -> Result<()> {
     let look = "SELECT state, failure FROM halcyon_views.major_compactions WHERE keyspace_name = ? AND table_name = ?";
     loop {
         match node.compact(keyspace, table, argument).await {
@@ -343,22 +351,71 @@ pub(super) async fn thresholds(call: &Call, node: &mut Node, out: &mut String) -
     let [keyspace, table] = call.arguments.as_slice() else {
         return Failure::usage("getcompactionthreshold requires ks and cf args");
     };
-    let statement =
-        "SELECT compaction FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
+    let statement = "SELECT min_threshold, max_threshold FROM halcyon_views.table_statistics WHERE keyspace_name = ? AND table_name = ?";
     let rows = node.rows_of(statement, keyspace, table).await?;
     let Some(row) = rows.iter().next() else {
         out.push_str(&format!("ColumnFamilyStore for {keyspace}/{table} not found.\n"));
         return Err(Failure::Told);
     };
-    let options = row.texts("compaction");
-    let option = |name: &str, default: &str| {
-        let mut pairs = options.chunks_exact(2);
-        let pair = pairs.find(|pair| pair.first().is_some_and(|option| option == name));
-        pair.and_then(<[String]>::last).cloned().unwrap_or_else(|| default.to_owned())
-    };
-    let (min, max) = (option("min_threshold", "4"), option("max_threshold", "32"));
+    let (min, max) = (row.count("min_threshold"), row.count("max_threshold"));
     out.push_str(&format!(
         "Current compaction thresholds for {keyspace}/{table}: \n min = {min},  max = {max}\n"
     ));
     Ok(())
+}
+
+pub(super) async fn set_thresholds(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+    let [keyspace, table, min, max] = call.arguments.as_slice() else {
+        return Failure::usage(
+            "setcompactionthreshold requires ks, cf, min, and max threshold args.",
+        );
+    };
+    let number = |text: &String| match text.parse::<i32>() {
+        Ok(number) => Ok(number),
+        Err(_) => Failure::usage(format!("For input string: \"{text}\"")),
+    };
+    let (min, max) = (number(min)?, number(max)?);
+    if min > max {
+        return Failure::usage("Min threshold cannot be greater than max.");
+    }
+    let (Ok(min @ 2..), Ok(max)) = (usize::try_from(min), usize::try_from(max)) else {
+        return Failure::usage("Min threshold must be at least 2");
+    };
+    if !node.tables().await?.contains(&(keyspace.clone(), table.clone())) {
+        out.push_str(&format!("ColumnFamilyStore for {keyspace}/{table} not found.\n"));
+        return Err(Failure::Told);
+    }
+    let command = Command::SetCompactionThreshold(CompactionThreshold { min, max });
+    node.command(&command, (keyspace, table)).await
+}
+
+/// Kinds of tasks as Cassandra names them. Those of the second list have no tasks here that could be stopped.
+const COMPACTIONS: [&str; 2] = ["COMPACTION", "TOMBSTONE_COMPACTION"];
+const OTHER_TASKS: [&str; 11] = [
+    "VALIDATION",
+    "CLEANUP",
+    "SCRUB",
+    "UPGRADE_SSTABLES",
+    "INDEX_BUILD",
+    "ANTICOMPACTION",
+    "VERIFY",
+    "VIEW_BUILD",
+    "INDEX_SUMMARY",
+    "RELOCATE",
+    "GARBAGE_COLLECT",
+];
+
+pub(super) async fn stop(call: &Call, node: &mut Node) -> Result<()> {
+    let id = call.option("-id").map(str::to_owned);
+    match call.arguments.first().map(|kind| kind.to_uppercase()) {
+        Some(kind) if OTHER_TASKS.contains(&kind.as_str()) => return Ok(()),
+        Some(kind) if !COMPACTIONS.contains(&kind.as_str()) => {
+            let kind = call.arguments.first().map_or("", String::as_str);
+            return Failure::usage(format!(
+                "compaction_type: can not convert \"{kind}\" to a OperationType"
+            ));
+        }
+        _ => {}
+    }
+    node.command(&Command::Stop(Stop { id }), ("", "")).await
 }

@@ -1,7 +1,9 @@
-//! `tpstats`.
+//! `tpstats`, `tablehistograms`, `proxyhistograms`.
+
+use halcyon_client::{Row, Rows};
 
 use super::arguments::Call;
-use super::failure::Result;
+use super::failure::{Failure, Result};
 use super::format::{Datum, Format, as_map};
 use super::node::Node;
 use super::text::{row, table};
@@ -47,5 +49,103 @@ pub(super) async fn pools(call: &Call, node: &mut Node, out: &mut String) -> Res
     out.push_str(&table(&lines, " "));
     out.push_str("\nLatencies waiting in queue (micros) per dropped message types\n");
     out.push_str("Message type                      Dropped     50%      95%      99%      Max\n");
+    Ok(())
+}
+
+/// Titles of lines, and columns of `halcyon_views.histograms`.
+const OF_LINES: [(&str, &str); 7] = [
+    ("50%", "p50th"),
+    ("75%", "p75th"),
+    ("95%", "p95th"),
+    ("98%", "p98th"),
+    ("99%", "p99th"),
+    ("Min", "min"),
+    ("Max", "max"),
+];
+
+/// A column: its title, its unit, and what it shows; `None`: Halcyon does not count it.
+type Column = (&'static str, &'static str, Option<&'static str>);
+
+const OF_TABLE: [Column; 5] = [
+    ("Read Latency", "(micros)", Some("read_ns")),
+    ("Write Latency", "(micros)", Some("write_ns")),
+    ("SSTables", "", None),
+    ("Partition Size", "(bytes)", Some("partition_bytes")),
+    ("Cell Count", "", Some("partition_cells")),
+];
+const OF_NODE: [Column; 6] = [
+    ("Read Latency", "(micros)", Some("read_ns")),
+    ("Write Latency", "(micros)", Some("write_ns")),
+    ("Range Latency", "(micros)", Some("range_ns")),
+    ("CAS Read Latency", "(micros)", None),
+    ("CAS Write Latency", "(micros)", None),
+    ("View Write Latency", "(micros)", None),
+];
+
+const HISTOGRAMS: &str = "SELECT * FROM halcyon_views.histograms";
+
+/// The columns of one table, or of the node (empty names), each `width` wide.
+fn lines(rows: &Rows, names: (&str, &str), columns: &[Column], width: usize, out: &mut String) {
+    let is_it =
+        |row: &Row<'_>| row.text("keyspace_name") == names.0 && row.text("table_name") == names.1;
+    let of: Vec<Row<'_>> = rows.iter().filter(is_it).collect();
+    let mut line = |title: &str, cells: &mut dyn Iterator<Item = String>| {
+        let cells: String = cells.map(|cell| format!("{cell:>width$}")).collect();
+        out.push_str(&format!("{title:<10}{cells}\n"));
+    };
+    line("Percentile", &mut columns.iter().map(|(title, ..)| (*title).to_owned()));
+    line("", &mut columns.iter().map(|(_, unit, _)| (*unit).to_owned()));
+    for (title, column) in OF_LINES {
+        let cell = |(_, _, measure): &Column| {
+            let found = measure.and_then(|name| of.iter().find(|row| row.text("measure") == name));
+            let value = found.map(|row| row.count(column));
+            match (measure, value) {
+                (Some(name), Some(value)) if name.ends_with("_ns") => {
+                    format!("{:.2}", value as f64 / 1000.0)
+                }
+                (_, Some(value)) => value.to_string(),
+                (_, None) => "NaN".to_owned(),
+            }
+        };
+        line(title, &mut columns.iter().map(cell));
+    }
+    out.push('\n');
+}
+
+pub(super) async fn of_node(node: &mut Node, out: &mut String) -> Result<()> {
+    let rows = node.rows(HISTOGRAMS).await?;
+    out.push_str("proxy histograms\n");
+    lines(&rows, ("", ""), &OF_NODE, 19, out);
+    Ok(())
+}
+
+/// Without a name, of all tables.
+pub(super) async fn of_tables(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+    let named = match call.arguments.as_slice() {
+        [] => None,
+        [keyspace, table] => Some((keyspace.clone(), table.clone())),
+        [both] => {
+            both.split_once('.').map(|(keyspace, table)| (keyspace.to_owned(), table.to_owned()))
+        }
+        _ => None,
+    };
+    if named.is_none() && !call.arguments.is_empty() {
+        return Failure::usage(
+            "tablehistograms requires <keyspace> <table> or <keyspace.table> format argument.",
+        );
+    }
+    let known = node.tables().await?;
+    let tables = match named {
+        None => known,
+        Some(named) if known.contains(&named) => vec![named],
+        Some((keyspace, table)) => {
+            return Failure::usage(format!("Unknown table {keyspace}.{table}"));
+        }
+    };
+    let rows = node.rows(HISTOGRAMS).await?;
+    for (keyspace, table) in tables {
+        out.push_str(&format!("{keyspace}/{table} histograms\n"));
+        lines(&rows, (&keyspace, &table), &OF_TABLE, 18, out);
+    }
     Ok(())
 }

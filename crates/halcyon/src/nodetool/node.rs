@@ -44,7 +44,7 @@ impl Node {
         Ok(Node(Connection::open(&address, &credentials).await.map_err(cannot)?))
     }
 
-    async fn ask(&mut self, statement: &str, values: &[&str]) -> Result<Rows> {
+    pub(super) async fn ask(&mut self, statement: &str, values: &[&str]) -> Result<Rows> {
         self.0.query(statement, values).await.map_err(|error| {
             Failure::Failed(match error.cause {
                 Cause::Refused { message, .. } if message.contains("halcyon_views") => {

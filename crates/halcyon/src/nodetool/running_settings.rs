@@ -111,19 +111,19 @@ async fn throughput(
     let setting = if call.has("-e") { whole } else { partial };
     let bytes = rate(&node.setting(setting).await?).unwrap_or(0) as f64;
     let (mebibytes, megabits) = (bytes / f64::from(1 << 20), bytes * 8.0 / 1e6);
-    let line = match () {
-        () if call.has("-e") => {
-            format!("Current entire SSTable {what} throughput: {mebibytes:?} MiB/s")
-        }
-        () if call.has("-m") => format!("Current {what} throughput: {mebibytes:?} MiB/s"),
+    let line = if call.has("-e") {
+        format!("Current entire SSTable {what} throughput: {mebibytes:?} MiB/s")
+    } else if call.has("-m") {
+        format!("Current {what} throughput: {mebibytes:?} MiB/s")
+    } else if call.has("-d") {
         // Cassandra says the same of both.
-        () if call.has("-d") => format!("Current stream throughput: {megabits:?} Mb/s"),
-        () if megabits.fract() == 0.0 => format!("Current {what} throughput: {megabits} Mb/s"),
-        () => {
-            return Failure::failed(
-                "Use the -d flag to quiet this error and get the exact throughput in megabits/s",
-            );
-        }
+        format!("Current stream throughput: {megabits:?} Mb/s")
+    } else if megabits.fract() == 0.0 {
+        format!("Current {what} throughput: {megabits} Mb/s")
+    } else {
+        return Failure::failed(
+            "Use the -d flag to quiet this error and get the exact throughput in megabits/s",
+        );
     };
     out.push_str(&format!("{line}\n"));
     Ok(())

@@ -49,7 +49,7 @@ pub(super) async fn read_partition(
 ) -> Result<Box<Scan>> {
     let table = scan.select.plan.table.clone();
     if table.kind == TableKind::Virtual {
-        let mut partitions = coordinator.virtual_tables().partitions(&table).await?;
+        let mut partitions = coordinator.virtual_tables().partitions(&table, Some(&key)).await?;
         partitions.retain(|partition| partition.key == key);
         return Box::pin(take_mutations(scan, partitions, &slices)).await;
     }

@@ -68,7 +68,7 @@ async fn read_virtual(
         return Ok(scan);
     }
     let table = scan.select.plan.table.clone();
-    let mut partitions = coordinator.virtual_tables().partitions(&table).await?;
+    let mut partitions = coordinator.virtual_tables().partitions(&table, None).await?;
     partitions.retain(|partition| {
         let key = &partition.key;
         let after = match &range.start {

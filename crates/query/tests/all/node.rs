@@ -16,7 +16,7 @@ use halcyon_query::{
 use halcyon_scan::RequestMemory;
 use halcyon_schema::LocalNode;
 use halcyon_schema::catalog::Table;
-use halcyon_stream::Mutation;
+use halcyon_stream::{Mutation, PartitionKey};
 
 struct NoVirtualTables;
 
@@ -24,6 +24,7 @@ impl VirtualTables for NoVirtualTables {
     fn partitions<'a>(
         &'a self,
         _: &'a Table,
+        _: Option<&'a PartitionKey>,
     ) -> Pin<Box<dyn Future<Output = Result<Vec<Mutation>, Error>> + 'a>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }

@@ -54,6 +54,9 @@ pub(crate) trait Servers {
     /// Loads the denied partitions now.
     fn load_denylist(&self) -> LocalBoxFuture<'_, Result<()>>;
 
+    /// Has all shards forget what they know of roles, permissions and credentials.
+    fn forget_access(&self);
+
     /// Estimates the sizes of tables now.
     fn refresh_size_estimates(&self) -> LocalBoxFuture<'_, Result<()>>;
 }

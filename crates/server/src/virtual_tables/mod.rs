@@ -24,7 +24,7 @@ use registry::Registry;
 use table::VirtualTable;
 
 /// Every virtual table that has rows, but for `system_metrics`. A new one is a file, its `mod` line, and a line here.
-const REGISTERED: [VirtualTable; 42] = [
+const REGISTERED: [VirtualTable; 44] = [
     system_views::batch_metrics::TABLE,
     system_views::caches::TABLE,
     system_views::clients::TABLE,
@@ -51,6 +51,7 @@ const REGISTERED: [VirtualTable; 42] = [
     halcyon_views::commands::TABLE,
     halcyon_views::compaction_backlog::TABLE,
     halcyon_views::compaction_pace::TABLE,
+    halcyon_views::histograms::TABLE,
     halcyon_views::io_latency::TABLE,
     halcyon_views::io_modes::TABLE,
     halcyon_views::io_operations::TABLE,
@@ -63,6 +64,7 @@ const REGISTERED: [VirtualTable; 42] = [
     halcyon_views::set_apart::TABLE,
     halcyon_views::shards::TABLE,
     halcyon_views::slow_requests::TABLE,
+    halcyon_views::sstables_of_partition::TABLE,
     halcyon_views::table_statistics::TABLE,
     system_virtual_schema::columns::TABLE,
     system_virtual_schema::keyspaces::TABLE,

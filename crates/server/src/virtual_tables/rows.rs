@@ -234,6 +234,10 @@ impl<'t> Rows<'t> {
         Rows { table, now: unix_micros(), partitions: BTreeMap::new(), mistake: None }
     }
 
+    pub(super) fn table(&self) -> &'t Table {
+        self.table
+    }
+
     /// What follows are rows with values for these columns.
     pub(super) fn with<const N: usize>(&mut self, names: [&str; N]) -> Inserted<'_, 't, N> {
         let columns = Columns::resolve(self.table, &names).unwrap_or_else(|mistake| {

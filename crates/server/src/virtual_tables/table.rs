@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use halcyon_engine::Engine;
 use halcyon_query::Result;
+use halcyon_stream::PartitionKey;
 
 use super::facts::{Facts, Servers};
 use super::rows::Rows;
-use super::write::Write;
+use super::write::{Write, texts_of_key};
 use crate::metrics::ClientMetrics;
 
 /// A virtual table: its definition, how its rows are computed, what a write to it does.
@@ -34,6 +35,8 @@ enum Source {
     Computed(fn(&Node, &mut Rows<'_>)),
     /// What shards must be asked for.
     Gathered(for<'a> fn(&'a Node, &'a mut Rows<'_>) -> Filled<'a>),
+    /// What depends on the partition key, whose components are texts; a read without one has no rows.
+    OfKey(for<'a> fn(&'a Node, Vec<String>, &'a mut Rows<'_>) -> Applied<'a>),
 }
 
 pub(in crate::virtual_tables) type Filled<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
@@ -58,6 +61,13 @@ impl VirtualTable {
         VirtualTable { cql, source: Source::Gathered(fill), apply: None }
     }
 
+    pub(in crate::virtual_tables) const fn of_key(
+        cql: &'static str,
+        fill: for<'a> fn(&'a Node, Vec<String>, &'a mut Rows<'_>) -> Applied<'a>,
+    ) -> VirtualTable {
+        VirtualTable { cql, source: Source::OfKey(fill), apply: None }
+    }
+
     pub(in crate::virtual_tables) const fn writable(
         cql: &'static str,
         fill: fn(&Node, &mut Rows<'_>),
@@ -75,12 +85,22 @@ impl VirtualTable {
     }
 
     /// Computes its rows.
-    pub(super) async fn fill(&self, node: &Node, rows: &mut Rows<'_>) {
-        match self.source {
-            Source::Empty => {}
-            Source::Computed(fill) => fill(node, rows),
-            Source::Gathered(fill) => fill(node, rows).await,
+    pub(super) async fn fill(
+        &self,
+        node: &Node,
+        key: Option<&PartitionKey>,
+        rows: &mut Rows<'_>,
+    ) -> Result<()> {
+        match (self.source, key) {
+            (Source::Empty, _) | (Source::OfKey(_), None) => {}
+            (Source::Computed(fill), _) => fill(node, rows),
+            (Source::Gathered(fill), _) => fill(node, rows).await,
+            (Source::OfKey(fill), Some(key)) => {
+                let key = texts_of_key(rows.table(), &key.bytes)?;
+                fill(node, key, rows).await?;
+            }
         }
+        Ok(())
     }
 
     /// Executes what a write to it means.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use halcyon_query::{Result, VirtualTables};
 use halcyon_schema::catalog::Table;
-use halcyon_stream::Mutation;
+use halcyon_stream::{Mutation, PartitionKey};
 
 use super::registry::Registry;
 use super::rows::Rows;
@@ -22,10 +22,11 @@ impl VirtualTables for Tables {
     fn partitions<'a>(
         &'a self,
         table: &'a Table,
+        key: Option<&'a PartitionKey>,
     ) -> Pin<Box<dyn Future<Output = Result<Vec<Mutation>>> + 'a>> {
-        Box::pin(async {
+        Box::pin(async move {
             let mut rows = Rows::of(table);
-            self.registry.get(table)?.fill(&self.node, &mut rows).await;
+            self.registry.get(table)?.fill(&self.node, key, &mut rows).await?;
             rows.finish()
         })
     }

@@ -18,14 +18,19 @@ pub(super) enum Assigned<'a> {
     Text(&'a str),
 }
 
+/// The components of a partition key, all of them text.
+pub(super) fn texts_of_key(table: &Table, key: &[u8]) -> Result<Vec<String>> {
+    let count = table.columns(ColumnKind::PartitionKey).len();
+    let parts = split_key(key, count).unwrap_or_default();
+    let text = |part: &&[u8]| String::from_utf8(part.to_vec()).ok();
+    let parts: Option<Vec<String>> = parts.iter().map(text).collect();
+    parts.ok_or_else(|| Error::Invalid("a key that is not a text".to_owned()))
+}
+
 impl Write<'_> {
     /// The components of the partition key, all of them text.
     pub(super) fn key(&self) -> Result<Vec<String>> {
-        let count = self.table.columns(ColumnKind::PartitionKey).len();
-        let parts = split_key(&self.mutation.key.bytes, count).unwrap_or_default();
-        let text = |part: &&[u8]| String::from_utf8(part.to_vec()).ok();
-        let parts: Option<Vec<String>> = parts.iter().map(text).collect();
-        parts.ok_or_else(|| Error::Invalid("a key that is not a text".to_owned()))
+        texts_of_key(self.table, &self.mutation.key.bytes)
     }
 
     pub(super) fn deletes_partition(&self) -> bool {

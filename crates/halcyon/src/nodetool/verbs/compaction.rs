@@ -1,8 +1,8 @@
 //! Commands about compactions and other rewrites of SSTables.
 
 use super::super::arguments::Choice;
-use super::super::{compaction, history};
-use super::verb::{FORMAT, HUMAN, NOT_YET, TABLES, Verb, one, refused, some, verb};
+use super::super::{compaction, history, rewrite};
+use super::verb::{FORMAT, HUMAN, TABLES, Verb, one, refused, some, verb};
 
 const JOBS: Choice = Choice::value(
     &["-j", "--jobs"],
@@ -12,12 +12,12 @@ const JOBS: Choice = Choice::value(
 
 /// By name.
 pub(super) const VERBS: &[Verb] = &[
-    refused(
+    verb(
         "cleanup",
         "Delete partitions that do not belong to the node",
         &[JOBS],
         TABLES,
-        NOT_YET,
+        |call, node, _| Box::pin(rewrite::done(call, node)),
     ),
     verb(
         "compact",
@@ -86,9 +86,9 @@ pub(super) const VERBS: &[Verb] = &[
             "[<keyspace> <table> <keys>]",
             "The keyspace, the table, and partition keys whose tombstones are dropped before gc_grace_seconds",
         ),
-        NOT_YET,
+        "Halcyon keeps tombstones for gc_grace_seconds; lower that with ALTER TABLE and compact",
     ),
-    refused(
+    verb(
         "garbagecollect",
         "Remove deleted data from one or more tables",
         &[
@@ -100,7 +100,7 @@ pub(super) const VERBS: &[Verb] = &[
             JOBS,
         ],
         TABLES,
-        NOT_YET,
+        |call, node, _| Box::pin(rewrite::garbage(call, node)),
     ),
     verb(
         "getcompactionthreshold",
@@ -126,19 +126,19 @@ pub(super) const VERBS: &[Verb] = &[
         None,
         |_, node, out| Box::pin(compaction::compactors(node, out)),
     ),
-    refused(
+    verb(
         "recompress_sstables",
         "Rewrite SSTables whose compression differs from the table's",
         &[JOBS],
         TABLES,
-        NOT_YET,
+        |call, node, _| Box::pin(rewrite::recompress(call, node)),
     ),
-    refused(
+    verb(
         "relocatesstables",
         "Move SSTables to the directory of their tokens",
         &[JOBS],
         some("<keyspace> <table>", "The keyspace and table name"),
-        NOT_YET,
+        |call, node, _| Box::pin(rewrite::done(call, node)),
     ),
     refused(
         "scrub",
@@ -157,9 +157,9 @@ pub(super) const VERBS: &[Verb] = &[
             ),
         ],
         TABLES,
-        NOT_YET,
+        "Halcyon does not salvage rows of corrupt SSTables; `nodetool verify` finds these, restore them from a snapshot or a backup",
     ),
-    refused(
+    verb(
         "setcompactionthreshold",
         "Set the least and most SSTables of a compaction of a table",
         &[],
@@ -167,7 +167,7 @@ pub(super) const VERBS: &[Verb] = &[
             "<keyspace> <table> <minthreshold> <maxthreshold>",
             "The keyspace, the table, both thresholds",
         ),
-        NOT_YET,
+        |call, node, out| Box::pin(compaction::set_thresholds(call, node, out)),
     ),
     verb(
         "setcompactionthroughput",
@@ -201,7 +201,7 @@ pub(super) const VERBS: &[Verb] = &[
         TABLES,
         |call, node, out| Box::pin(compaction::automatic(call, node, out)),
     ),
-    refused(
+    verb(
         "stop",
         "Stop compactions",
         &[Choice::value(
@@ -213,9 +213,9 @@ pub(super) const VERBS: &[Verb] = &[
             "<compaction type>",
             "COMPACTION, VALIDATION, CLEANUP, SCRUB, UPGRADE_SSTABLES, INDEX_BUILD, TOMBSTONE_COMPACTION, ANTICOMPACTION, VERIFY, VIEW_BUILD, INDEX_SUMMARY, RELOCATE, GARBAGE_COLLECT",
         ),
-        NOT_YET,
+        |call, node, _| Box::pin(compaction::stop(call, node)),
     ),
-    refused(
+    verb(
         "upgradesstables",
         "Rewrite SSTables that are not of the version that is written now",
         &[
@@ -228,9 +228,9 @@ pub(super) const VERBS: &[Verb] = &[
             ),
         ],
         TABLES,
-        NOT_YET,
+        |call, node, _| Box::pin(rewrite::upgrade(call, node)),
     ),
-    refused(
+    verb(
         "verify",
         "Check the checksums of one or more tables",
         &[
@@ -252,6 +252,6 @@ pub(super) const VERBS: &[Verb] = &[
             ),
         ],
         TABLES,
-        NOT_YET,
+        |call, node, out| Box::pin(rewrite::verify(call, node, out)),
     ),
 ];

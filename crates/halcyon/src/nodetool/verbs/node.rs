@@ -4,7 +4,9 @@ use super::super::arguments::Choice;
 use halcyon_server::command::Command;
 
 use super::super::{clients, histograms, request_logs, ring, settings, status};
-use super::verb::{FORMAT, NOT_YET, Verb, one, refused, some, verb};
+use super::verb::{FORMAT, Verb, one, refused, some, verb};
+
+const BACKUPS: &str = "Halcyon makes no incremental backups; take snapshots";
 
 /// By name.
 pub(super) const VERBS: &[Verb] = &[
@@ -26,7 +28,7 @@ pub(super) const VERBS: &[Verb] = &[
     verb("disableauditlog", "Disable the audit log", &[], None, |_, node, _| {
         Box::pin(node.command(&Command::DisableAuditLog, ("", "")))
     }),
-    refused("disablebackup", "Disable incremental backups", &[], None, NOT_YET),
+    refused("disablebackup", "Disable incremental backups", &[], None, BACKUPS),
     refused(
         "disablebinary",
         "Close the port for CQL clients",
@@ -58,7 +60,7 @@ pub(super) const VERBS: &[Verb] = &[
         None,
         |call, node, _| Box::pin(request_logs::enable_audit(call, node)),
     ),
-    refused("enablebackup", "Enable incremental backups", &[], None, NOT_YET),
+    refused("enablebackup", "Enable incremental backups", &[], None, BACKUPS),
     verb("enablebinary", "Open the port for CQL clients", &[], None, |_, _, _| {
         Box::pin(ring::nothing_to_do())
     }),
@@ -127,12 +129,12 @@ pub(super) const VERBS: &[Verb] = &[
         None,
         |_, node, _| Box::pin(node.command(&Command::LoadPartitionDenylist, ("", ""))),
     ),
-    refused(
+    verb(
         "proxyhistograms",
         "Print histograms of the requests that this node coordinates",
         &[],
         None,
-        NOT_YET,
+        |_, node, out| Box::pin(histograms::of_node(node, out)),
     ),
     verb("reloadssl", "Signals Cassandra to reload SSL certificates", &[], None, |_, node, _| {
         Box::pin(settings::reload_certificates(node))

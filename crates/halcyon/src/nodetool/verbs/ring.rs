@@ -1,8 +1,8 @@
 //! Commands about a ring: this node is the only one of its own.
 
 use super::super::arguments::{Choice, Times};
-use super::super::ring;
-use super::verb::{HUMAN, NOT_YET, RESOLVE, TABLES, Verb, one, refused, required, some, verb};
+use super::super::{ring, sstables};
+use super::verb::{HUMAN, RESOLVE, TABLES, Verb, one, refused, required, some, verb};
 
 const ALONE: &str = "this node is the only one of its ring; it has no other nodes to act on";
 const NO_HINTS: &str = "a node without other nodes stores and sends no hints; files of hints that Cassandra left stay as they are";
@@ -97,12 +97,12 @@ pub(super) const VERBS: &[Verb] = &[
         |_, _, out| Box::pin(ring::suspicions(out)),
     ),
     refused("getautorepairconfig", "Print the settings of automatic repairs", &[], None, NO_REPAIR),
-    refused(
+    verb(
         "getendpoints",
         "Print the nodes that have a partition",
         &[],
         some("<keyspace> <table> <key>", "The keyspace, the table, and the partition key"),
-        NOT_YET,
+        |call, node, out| Box::pin(sstables::endpoints(call, node, out)),
     ),
     verb("getseeds", "Print the seed nodes without this one", &[], None, |_, _, out| {
         Box::pin(ring::seeds(out))

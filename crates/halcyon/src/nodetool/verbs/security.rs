@@ -2,7 +2,7 @@
 
 use super::super::arguments::{Arguments, Choice, Times};
 use super::super::caches;
-use super::verb::{NOT_YET, Verb, one, refused, required, some, verb};
+use super::verb::{Verb, one, refused, required, some, verb};
 
 const ROLES: Option<Arguments> = some("[<role>...]", "The roles; all if none is named");
 const NO_CIDR: &str = "Halcyon has no CIDR authorizer; allow addresses in the firewall";
@@ -40,7 +40,13 @@ pub(super) const VERBS: &[Verb] = &[
         ROLES,
         NO_CIDR,
     ),
-    refused("invalidatecredentialscache", "Empty the cache of passwords", &[], ROLES, NOT_YET),
+    verb(
+        "invalidatecredentialscache",
+        "Empty the cache of passwords",
+        &[],
+        ROLES,
+        |call, node, _| Box::pin(caches::forget_access(call, node)),
+    ),
     refused(
         "invalidatejmxpermissionscache",
         "Empty the cache of permissions of JMX",
@@ -55,7 +61,7 @@ pub(super) const VERBS: &[Verb] = &[
         ROLES,
         NO_REGIONS,
     ),
-    refused(
+    verb(
         "invalidatepermissionscache",
         "Empty the cache of permissions",
         &[
@@ -80,9 +86,11 @@ pub(super) const VERBS: &[Verb] = &[
             Choice::value(&["--table"], "table", "With --keyspace: permissions on a table"),
         ],
         one("[<role>]", "The role whose permissions are forgotten"),
-        NOT_YET,
+        |call, node, _| Box::pin(caches::forget_access(call, node)),
     ),
-    refused("invalidaterolescache", "Empty the cache of roles", &[], ROLES, NOT_YET),
+    verb("invalidaterolescache", "Empty the cache of roles", &[], ROLES, |call, node, _| {
+        Box::pin(caches::forget_access(call, node))
+    }),
     refused(
         "listcidrgroups",
         "List the groups of addresses",

@@ -2,7 +2,7 @@
 
 use super::super::arguments::Choice;
 use super::super::{caches, guardrails, running_settings};
-use super::verb::{NOT_YET, Verb, one, refused, required, some, verb};
+use super::verb::{Verb, one, refused, required, some, verb};
 
 const MEBIBYTES: Choice = Choice::flag(&["-m", "--mib"], "In MiB/s");
 const WHOLE_SSTABLES: Choice = Choice::flag(
@@ -13,7 +13,7 @@ const PRECISE_MEGABITS: Choice =
     Choice::flag(&["-d", "--precise-mbit"], "In Mbit/s, not rounded (double)");
 const STREAM_OPTIONS: &[Choice] = &[PRECISE_MEGABITS, WHOLE_SSTABLES, MEBIBYTES];
 const NO_STREAMS: &str = "this node is the only one of its ring and streams nothing";
-const NO_STAGES: &str = "each shard does the work of all stages on its thread; HALCYON_SHARDS or --shards sets their number at the start";
+const NO_STAGES: &str = "each shard does the work of all stages on its thread; `halcyon serve --shards` sets their number";
 
 /// By name.
 pub(super) const VERBS: &[Verb] = &[
@@ -112,9 +112,11 @@ pub(super) const VERBS: &[Verb] = &[
         "Empty the key cache",
         &[],
         None,
-        "positions of partitions are part of the open SSTables, not of a cache that can be stale",
+        "an entry belongs to an SSTable, which never changes, so none is stale; a restart without saved caches empties it",
     ),
-    refused("invalidaterowcache", "Empty the row cache", &[], None, NOT_YET),
+    verb("invalidaterowcache", "Empty the row cache", &[], None, |_, node, _| {
+        Box::pin(caches::forget_rows(node))
+    }),
     refused(
         "setbatchlogreplaythrottle",
         "Set the rate at which batches are replayed, in KB/s",
@@ -220,6 +222,6 @@ pub(super) const VERBS: &[Verb] = &[
         "Set a timeout in ms; 0 disables it",
         &[],
         some("<timeout_type> <timeout_in_ms>", running_settings::TIMEOUT_TYPES),
-        NOT_YET,
+        "set the timeout in the file and restart",
     ),
 ];

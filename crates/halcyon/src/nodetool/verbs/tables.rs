@@ -1,8 +1,8 @@
 //! Commands about tables, their files and snapshots.
 
 use super::super::arguments::{Arguments, Choice};
-use super::super::{data_paths, snapshots, tables, tablestats, views};
-use super::verb::{FORMAT, HUMAN, NOT_YET, TABLES, Verb, refused, some, verb};
+use super::super::{data_paths, histograms, snapshots, sstables, tables, tablestats, views};
+use super::verb::{FORMAT, HUMAN, TABLES, Verb, refused, some, verb};
 
 const SAMPLER_OPTIONS: &[Choice] = &[
     Choice::value(&["-a"], "samplers", "Comma-separated samplers (default: all)"),
@@ -20,6 +20,8 @@ const SAMPLED: Option<Arguments> = some(
     "<keyspace> <cfname> <duration>",
     "The keyspace, the table, and the duration in milliseconds (default: 10000)",
 );
+
+const SAMPLES: &str = "Halcyon does not sample requests; system_views.queries shows those that run";
 
 /// By name.
 pub(super) const VERBS: &[Verb] = &[
@@ -53,7 +55,7 @@ pub(super) const VERBS: &[Verb] = &[
     verb("flush", "Flush one or more tables", &[], TABLES, |call, node, _| {
         Box::pin(tables::flush(call, node))
     }),
-    refused(
+    verb(
         "getsstables",
         "Print the SSTables that have a partition",
         &[
@@ -64,7 +66,7 @@ pub(super) const VERBS: &[Verb] = &[
             ),
         ],
         some("<keyspace> <cfname> <key>", "The keyspace, the table, and the partition key"),
-        NOT_YET,
+        |call, node, out| Box::pin(sstables::of_key(call, node, out)),
     ),
     refused(
         "import",
@@ -91,7 +93,7 @@ pub(super) const VERBS: &[Verb] = &[
             "<keyspace> <table> <directory> ...",
             "The keyspace, the table, and directories of SSTables",
         ),
-        NOT_YET,
+        "copy the SSTables into the folder of the table and use `nodetool refresh`",
     ),
     verb(
         "listsnapshots",
@@ -103,8 +105,14 @@ pub(super) const VERBS: &[Verb] = &[
         None,
         |call, node, out| Box::pin(snapshots::list(call, node, out)),
     ),
-    refused("profileload", "Sample the load of a period", SAMPLER_OPTIONS, SAMPLED, NOT_YET),
-    refused("rangekeysample", "Print the tokens of sampled keys", &[], None, NOT_YET),
+    refused("profileload", "Sample the load of a period", SAMPLER_OPTIONS, SAMPLED, SAMPLES),
+    refused(
+        "rangekeysample",
+        "Print the tokens of sampled keys",
+        &[],
+        None,
+        "Halcyon lists no sampled keys; system.size_estimates has the sizes of ranges of tokens",
+    ),
     verb(
         "rebuild_index",
         "A full rebuild of native secondary indexes for a given table",
@@ -125,7 +133,9 @@ pub(super) const VERBS: &[Verb] = &[
     verb("refreshsizeestimates", "Refresh system.size_estimates", &[], None, |_, node, _| {
         Box::pin(tables::refresh_size_estimates(node))
     }),
-    refused("reloadlocalschema", "Read the schema from its tables again", &[], None, NOT_YET),
+    verb("reloadlocalschema", "Read the schema from its tables again", &[], None, |_, _, _| {
+        Box::pin(tables::in_force())
+    }),
     refused(
         "reloadtriggers",
         "Load the classes of triggers again",
@@ -133,7 +143,9 @@ pub(super) const VERBS: &[Verb] = &[
         None,
         "Halcyon has no triggers",
     ),
-    refused("replaybatchlog", "Replay batches and wait for their end", &[], None, NOT_YET),
+    verb("replaybatchlog", "Replay batches and wait for their end", &[], None, |_, _, _| {
+        Box::pin(tables::in_force())
+    }),
     verb(
         "snapshot",
         "Take a snapshot of specified keyspaces or a snapshot of the specified table",
@@ -158,12 +170,12 @@ pub(super) const VERBS: &[Verb] = &[
         some("[<keyspaces...>]", "List of keyspaces. By default, all keyspaces"),
         |call, node, out| Box::pin(snapshots::take(call, node, out)),
     ),
-    refused(
+    verb(
         "tablehistograms",
         "Print histograms of a table",
         &[],
         some("[<keyspace> <table> | <keyspace.table>]", "The keyspace and table name"),
-        NOT_YET,
+        |call, node, out| Box::pin(histograms::of_tables(call, node, out)),
     ),
     verb(
         "tablestats",
@@ -195,7 +207,7 @@ pub(super) const VERBS: &[Verb] = &[
         "Sample and print the partitions with the most requests",
         SAMPLER_OPTIONS,
         SAMPLED,
-        NOT_YET,
+        SAMPLES,
     ),
     verb(
         "viewbuildstatus",

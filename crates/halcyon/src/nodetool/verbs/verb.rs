@@ -66,9 +66,6 @@ pub(super) const fn required(
     Some(Arguments { usage, about, most: 1, required: Some(title) })
 }
 
-/// Of what could be done on one node.
-pub(super) const NOT_YET: &str = "Halcyon does not have it yet";
-
 pub(super) const TABLES: Option<Arguments> =
     some("[<keyspace> <tables>...]", "The keyspace followed by one or many tables");
 pub(super) const FORMAT: Choice =

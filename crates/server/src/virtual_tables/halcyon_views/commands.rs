@@ -10,6 +10,7 @@
 
 use halcyon_engine::SnapshotOptions;
 use halcyon_io::clock::unix_micros;
+use halcyon_model::uuid;
 use halcyon_query::{Error, Result};
 use halcyon_schema::catalog::{Catalog, Table, TableKind};
 use halcyon_stream::TableId;
@@ -66,6 +67,11 @@ async fn execute(command: Command, target: Target<'_>) -> Result<()> {
         Command::EnableAutoCompaction => set_automatic_compaction(&target, true),
         Command::EnableFullQueryLog(given) => facts.request_logs.enable_full(&given).await,
         Command::Flush => flush(&target).await,
+        Command::InvalidateAuthCaches => {
+            node.servers.forget_access();
+            Ok(())
+        }
+        Command::InvalidateRowCache => Ok(node.engine.tables().forget_rows().await?),
         Command::LoadPartitionDenylist => node.servers.load_denylist().await,
         Command::RebuildIndex(of) => {
             for table in tables {
@@ -77,6 +83,12 @@ async fn execute(command: Command, target: Target<'_>) -> Result<()> {
         Command::RefreshSizeEstimates => node.servers.refresh_size_estimates().await,
         Command::ReloadSsl => reload_certificates(node).await,
         Command::ResetFullQueryLog => facts.request_logs.reset_full().await,
+        Command::SetCompactionThreshold(of) => {
+            for table in tables {
+                node.engine.compactor().set_thresholds(*table, of.min, of.max)?;
+            }
+            Ok(())
+        }
         Command::SetGuardrailsConfig(given) => {
             let words: Vec<&str> = given.words.iter().map(String::as_str).collect();
             let changed = facts.settings.change_guardrail(&node.engine, &words);
@@ -88,6 +100,13 @@ async fn execute(command: Command, target: Target<'_>) -> Result<()> {
         }
         Command::SetTraceProbability(given) => set_trace_probability(node, given.probability),
         Command::Snapshot(what) => take_snapshot(&target, &what).await,
+        Command::Stop(which) => {
+            let is_it = |id: &[u8; 16]| which.id.as_ref().is_none_or(|of| *of == uuid::text(id));
+            let stopped = node.engine.compactor().stop_tasks(|task| is_it(&task.id));
+            facts.log.say(format_args!("stop: {stopped} compactions"));
+            Ok(())
+        }
+        Command::Verify(how) => verify(&target, how.extended).await,
     }
 }
 
@@ -174,6 +193,27 @@ fn set_trace_probability(node: &Node, probability: f64) -> Result<()> {
     }
     node.facts.trace_probability.set(probability);
     Ok(())
+}
+
+/// Fails with what is not sound.
+async fn verify(target: &Target<'_>, extended: bool) -> Result<()> {
+    let mut problems = Vec::new();
+    for table in &target.tables {
+        for found in target.node.engine.tables().verify(*table, extended).await? {
+            let path = found.path.display();
+            problems.extend(found.problems.iter().map(|problem| format!("{path}: {problem}")));
+        }
+    }
+    for problem in &problems {
+        target.node.facts.log.say(format_args!("verify: {problem}"));
+    }
+    match problems.first() {
+        None => Ok(()),
+        Some(first) => Err(Error::Invalid(format!(
+            "{} problems; the log has all, the first is: {first}; restore the SSTable from a snapshot or a backup",
+            problems.len()
+        ))),
+    }
 }
 
 async fn drain(node: &Node) -> Result<()> {

@@ -1,17 +1,16 @@
 //! Major compactions: INSERT starts one, DELETE stops it, and rows say what became of them.
 //!
 //! The column `argument` limits it, in the words of `nodetool compact`: `split-output`, `token-range=START,END`, `partition=KEY` (the
-//! key as Cassandra's tools spell it), `user-defined=FILE,FILE…`. Without it the whole table is compacted.
+//! key as Cassandra's tools spell it), `user-defined=FILE,FILE…`, `rewrite=all|other-version|other-compression`. Without it the whole
+//! table is compacted.
 
 use std::path::PathBuf;
 
-use halcyon_engine::{MajorState, Selection};
-use halcyon_model::schema::ColumnKind;
-use halcyon_model::types::CqlType;
-use halcyon_model::value::from_string;
+use halcyon_engine::{MajorState, Rewrite, Selection};
 use halcyon_query::{Error, Result};
 use halcyon_schema::catalog::{Table, TableKind};
 
+use super::partition_key::partition_key;
 use crate::virtual_tables::rows::{Rows, Timestamp};
 use crate::virtual_tables::table::{Node, VirtualTable};
 use crate::virtual_tables::write::{Assigned, Write};
@@ -113,20 +112,17 @@ fn selection(table: &Table, argument: &str) -> Result<Selection> {
             Ok(Selection::Tokens { start: token(start)?, end: token(end)? })
         }
         Some(("partition", text)) => {
-            let unusable = |why: String| {
-                let name = table.full_name();
-                Error::Invalid(format!(
-                    "Unable to parse partition key '{text}' for table {name}; {why}"
-                ))
-            };
-            let key = partition_key(table, text).map_err(unusable)?;
+            let key = partition_key(table, text)?;
             Ok(Selection::Key(key))
         }
+        Some(("rewrite", "all")) => Ok(Selection::Rewrite(Rewrite::All)),
+        Some(("rewrite", "other-version")) => Ok(Selection::Rewrite(Rewrite::OtherVersion)),
+        Some(("rewrite", "other-compression")) => Ok(Selection::Rewrite(Rewrite::OtherCompression)),
         Some(("user-defined", files)) => {
             Ok(Selection::Files(files.split(',').map(|file| PathBuf::from(file.trim())).collect()))
         }
         _ => Err(Error::Invalid(format!(
-            "{argument} is not an argument of a compaction; there are: split-output, token-range=START,END, partition=KEY, user-defined=FILES"
+            "{argument} is not an argument of a compaction; there are: split-output, token-range=START,END, partition=KEY, user-defined=FILES, rewrite=all|other-version|other-compression"
         ))),
     }
 }
@@ -137,19 +133,4 @@ fn token(text: &str) -> Result<i64> {
             "Invalid token for Murmur3Partitioner. Got {text} but expected a long value (unsigned 8 bytes integer)."
         ))
     })
-}
-
-/// Components are between colons.
-fn partition_key(table: &Table, text: &str) -> std::result::Result<Vec<u8>, String> {
-    let columns = table.columns(ColumnKind::PartitionKey);
-    let types: Vec<CqlType> = columns.iter().map(|column| column.cql_type.clone()).collect();
-    let key = match types.as_slice() {
-        [only] => from_string(only, text),
-        _ => from_string(&CqlType::Composite(types), text),
-    }?;
-    match key.len() {
-        0 => Err("Key may not be empty".to_owned()),
-        1..=65_535 => Ok(key),
-        length => Err(format!("Key length of {length} is longer than maximum of 65535")),
-    }
 }

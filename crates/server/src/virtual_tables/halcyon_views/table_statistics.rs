@@ -27,7 +27,9 @@ const CQL: &str = "CREATE TABLE halcyon_views.table_statistics (
     level_sstables frozen<list<bigint>>,
     max_sstable_duration bigint,
     max_sstable_size bigint,
+    max_threshold int,
     memtable_bytes bigint,
+    min_threshold int,
     old_sstables int,
     partition_max bigint,
     partition_mean bigint,
@@ -84,10 +86,13 @@ fn push(node: &Node, details: Vec<halcyon_engine::TableDetails>, rows: &mut Rows
     let (reads, writes) = (measured(Measure::LocalRead), measured(Measure::LocalWrite));
     let (live, dead) = (measured(Measure::RowsPerRead), measured(Measure::TombstonesPerRead));
     let int = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
+    let (catalog, compactor) = (node.engine.tables().catalog(), node.engine.compactor());
     let mut rows = rows.with(COLUMNS);
     for of in details {
         let name = (of.keyspace.clone(), of.table.clone());
         let Some(stats) = stats.get(&name) else { continue };
+        let table = catalog.table(&name.0, &name.1);
+        let thresholds = table.and_then(|of| compactor.thresholds(of.id).ok().flatten());
         let (read_count, read_mean, _) = reads.get(&name);
         let (write_count, write_mean, _) = writes.get(&name);
         let ((_, live_mean, live_max), (_, dead_mean, dead_max)) =
@@ -110,7 +115,9 @@ fn push(node: &Node, details: Vec<halcyon_engine::TableDetails>, rows: &mut Rows
             of.level_sstables.as_slice().into(),
             stats.max_sstable_duration.into(),
             stats.max_sstable_size.into(),
+            thresholds.map(|(_, max)| int(max)).into(),
             of.memtable_bytes.into(),
+            thresholds.map(|(min, _)| int(min)).into(),
             int(of.old_sstables).into(),
             of.partition_max.into(),
             of.partition_mean.into(),
@@ -131,7 +138,7 @@ fn push(node: &Node, details: Vec<halcyon_engine::TableDetails>, rows: &mut Rows
     }
 }
 
-const COLUMNS: [&str; 34] = [
+const COLUMNS: [&str; 36] = [
     "keyspace_name",
     "table_name",
     "auto_compaction",
@@ -149,7 +156,9 @@ const COLUMNS: [&str; 34] = [
     "level_sstables",
     "max_sstable_duration",
     "max_sstable_size",
+    "max_threshold",
     "memtable_bytes",
+    "min_threshold",
     "old_sstables",
     "partition_max",
     "partition_mean",

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use std::cmp::Ordering;
 
-use halcyon_model::BoundKind;
 use halcyon_model::clustering::{ClusteringValue, Position, PositionBuf};
 use halcyon_model::token::join_key;
+use halcyon_model::{BoundKind, CqlType};
 use halcyon_stream::PartitionKey;
 
 use super::bound::BoundRows;
@@ -97,6 +97,12 @@ impl Restrictions {
         });
         for components in combined {
             let parts: Vec<&[u8]> = components.iter().map(Vec::as_slice).collect();
+            for (def, part) in table.schema.partition_key.iter().zip(&parts) {
+                // A list that a client binds may have null; a key that is written may not.
+                if matches!(def.cql_type.thawed(), CqlType::List(_)) {
+                    def.cql_type.validate(part).map_err(Error::InvalidRequest)?;
+                }
+            }
             let Some(key) = join_key(&parts) else {
                 let length = components.iter().map(|part| part.len() + 3).sum::<usize>();
                 return refuse(format!(

@@ -124,7 +124,7 @@ def _is_unset_in_contains(_schema, step, expected, found):
 
 def _is_mix_of_conditions(_schema, step, expected, found):
     """Both refuse a batch, Cassandra before it binds the statement that does not go with the others."""
-    return step.verb == "BATCH" and (expected.refused or "").startswith("2200 Cannot mix IF ") and found.refused is not None
+    return step.verb == "BATCH" and (expected.refused or "").startswith(("2200 Cannot mix IF ", "2200 Batch with conditions cannot span ")) and found.refused is not None
 
 
 def _is_own_state(_schema, step, expected, _found):
@@ -136,6 +136,18 @@ def _is_asked_at_once(_schema, _step, expected, found):
     """Values that do not fit the markers, of a statement that one of both has forgotten: a QUERY is refused in other words than an EXECUTE."""
     words = r"2200 (?:Invalid amount of bind variables|there were \d+ markers\(\?\) in CQL but \d+ bound variables)"
     return all(re.match(words, answer.refused or "") for answer in (expected, found))
+
+
+def _is_other_key(schema, step, expected, found):
+    """Partitions of an IN whose keys are equal by their type and not by their bytes, such as `1 + 0` of a varint."""
+    keys = any(re.search(r"\bp\d (?:varint|decimal)", text) for text in schema)
+    return keys and re.search(r"\bp\d IN \(", step.text) and not expected.refused and len(_rows(expected)) < len(_rows(found))
+
+
+def _is_bounded_by_null(_schema, step, expected, found):
+    """No row: it is refused to page it, or answered."""
+    is_paged = (expected.refused or "").startswith("2200 Cannot page queries with both ORDER BY and a IN")
+    return is_paged and " null" in step.text and not found.refused and not _rows(found)
 
 
 def _is_beside_attached(schema, step, expected, found):
@@ -188,7 +200,7 @@ def _is_list_as_argument(_schema, step, expected, found):
 def _is_read_first(_schema, step, expected, found):
     """One statement of a batch changes an element of a list, or a condition does not hold, and what comes later cannot be bound."""
     is_unread = step.verb == "BATCH" and re.search("a list which is null|List index", expected.refused or "") is not None and found.refused is not None
-    is_unmet = " IF " in step.text and not expected.refused and (found.refused or "").startswith("2200 Invalid empty or null value for column")
+    is_unmet = " IF " in step.text and not expected.refused and re.match("2200 Invalid (?:empty or null value for column|null value for list element)", found.refused or "") is not None
     return is_unread or is_unmet
 
 
@@ -293,6 +305,8 @@ KNOWN = [
     Known("docs/use/cql.md, a view whose partition key is a clustering column in descending order: the order of IN", _is_view_of_descending),
     Known("docs/use/cql.md, log10 of a decimal: the scale of zero", _is_scale_of_logarithm),
     Known("the statement was forgotten, and asked as a QUERY", _is_asked_at_once),
+    Known("docs/use/cql.md, partition keys that are equal by their type: the first of an IN", _is_other_key),
+    Known("docs/use/cql.md, a slice that null bounds, in pages", _is_bounded_by_null),
     Known("docs/use/cql.md, SAI: CONTAINS on a frozen collection beside what the index answers finds nothing", _is_beside_attached),
     Known("docs/use/cql.md, SASI: an IN beside what the index answers is ignored", _is_beside_sasi),
     Known("docs/use/cql.md, CONTAINS on a static collection: what was removed is found", _is_removed_from_static),

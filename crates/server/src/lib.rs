@@ -46,5 +46,6 @@ mod virtual_tables;
 #[cfg(test)]
 mod tests;
 
+pub use halcyon_access::{Cidr, CidrGroups};
 pub use log::{Format, Level, Line, Log, LogOptions, LogWriter, Threshold};
 pub use node::{Error, serve, serve_on};

@@ -11,6 +11,7 @@
 
 mod arguments;
 mod caches;
+mod cidr;
 mod clients;
 mod compaction;
 mod data_paths;

@@ -3,7 +3,6 @@
 //! Texts are Cassandra's own (`CassandraRoleManager`, `CassandraAuthorizer`, `CassandraNetworkAuthorizer`), so that a directory goes over.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use halcyon_access::{Cidr, CidrGroups, Permissions, Role};
@@ -227,24 +226,12 @@ pub(super) async fn cidr_groups(coordinator: &Coordinator) -> Result<CidrGroups>
     for row in run(coordinator, SELECT, &[]).await? {
         let Some(name) = string(row.first()) else { continue };
         let set = row.get(1).and_then(Option::as_deref).unwrap_or_default();
-        elements(set).into_iter().filter_map(range).for_each(|range| groups.add(&name, range));
+        elements(set)
+            .into_iter()
+            .filter_map(Cidr::of_tuple)
+            .for_each(|range| groups.add(&name, range));
     }
     Ok(groups)
-}
-
-/// Of a `tuple<inet, smallint>`.
-fn range(tuple: &[u8]) -> Option<Cidr> {
-    let mut cursor = Cursor::new(tuple);
-    let mut part = || {
-        let length = usize::try_from(cursor.i32().ok()?).ok()?;
-        cursor.take(length).ok()
-    };
-    let (address, prefix) = (part()?, part()?);
-    let address = match address.len() {
-        4 => IpAddr::from(<[u8; 4]>::try_from(address).ok()?),
-        _ => IpAddr::from(<[u8; 16]>::try_from(address).ok()?),
-    };
-    Cidr::of(address, i16::from_be_bytes(prefix.try_into().ok()?)).ok()
 }
 
 /// What was granted to the role itself on any of the resources.

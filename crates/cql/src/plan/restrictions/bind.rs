@@ -140,17 +140,19 @@ pub(in crate::plan) fn tuple(
         }
         TupleTerm::Columns(terms) => {
             let mut values = Vec::with_capacity(terms.len());
+            // It is refused after what cannot be bound.
+            let mut null = None;
             for (at, (term, name)) in terms.iter().zip(names).enumerate() {
-                values.push(match term.bind(execution)? {
-                    Bound::Bytes(bytes) => bytes.into_owned(),
-                    Bound::Null => return Err(null_of(name.as_ref(), names, form)),
+                match term.bind(execution)? {
+                    Bound::Bytes(bytes) => values.push(bytes.into_owned()),
+                    Bound::Null => null = null.or(Some(name.as_ref())),
                     Bound::Unset => {
                         let message = format!("Invalid unset value for tuple field number {at}");
                         return Err(Error::InvalidRequest(message));
                     }
-                });
+                }
             }
-            Ok(values)
+            null.map_or(Ok(values), |name| Err(null_of(name, names, form)))
         }
         TupleTerm::Whole(term) => {
             let listed: Vec<&str> = names.iter().map(AsRef::as_ref).collect();

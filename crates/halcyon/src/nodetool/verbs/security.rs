@@ -1,22 +1,22 @@
 //! Commands about caches of permissions and groups of addresses.
 
 use super::super::arguments::{Arguments, Choice, Times};
-use super::super::caches;
+use super::super::{caches, cidr};
 use super::verb::{Verb, one, refused, required, some, verb};
 
 const ROLES: Option<Arguments> = some("[<role>...]", "The roles; all if none is named");
-const NO_CIDR: &str = "Halcyon has no CIDR authorizer; allow addresses in the firewall";
-const NO_REGIONS: &str = "Halcyon has no network authorizer, so there is no such cache";
+const NO_CIDR: &str =
+    "accesses are not counted by group; set cidr_authorizer_mode to MONITOR, and read the log";
 
 /// By name.
 pub(super) const VERBS: &[Verb] = &[
     refused("cidrfilteringstats", "Print statistics of the CIDR authorizer", &[], None, NO_CIDR),
-    refused(
+    verb(
         "dropcidrgroup",
         "Drop a group of addresses",
         &[],
         required("<cidrGroup>", "The group", "cidrGroup"),
-        NO_CIDR,
+        |call, node, out| Box::pin(cidr::drop_group(call, node, out)),
     ),
     verb(
         "getauthcacheconfig",
@@ -26,19 +26,19 @@ pub(super) const VERBS: &[Verb] = &[
         None,
         |call, node, out| Box::pin(caches::config(call, node, out)),
     ),
-    refused(
+    verb(
         "getcidrgroupsofip",
         "Print the groups of an address",
         &[],
         one("<IP address>", "The address"),
-        NO_CIDR,
+        |call, node, out| Box::pin(cidr::groups_of(call, node, out)),
     ),
-    refused(
+    verb(
         "invalidatecidrpermissionscache",
         "Empty the cache of permitted addresses",
         &[],
         ROLES,
-        NO_CIDR,
+        |call, node, out| Box::pin(cidr::forget(call, node, out)),
     ),
     verb(
         "invalidatecredentialscache",
@@ -54,12 +54,12 @@ pub(super) const VERBS: &[Verb] = &[
         ROLES,
         "Halcyon has no JMX; invalidatepermissionscache empties the one cache of permissions",
     ),
-    refused(
+    verb(
         "invalidatenetworkpermissionscache",
         "Empty the cache of permitted data centers",
         &[],
         ROLES,
-        NO_REGIONS,
+        |call, node, _| Box::pin(caches::forget_access(call, node)),
     ),
     verb(
         "invalidatepermissionscache",
@@ -91,14 +91,20 @@ pub(super) const VERBS: &[Verb] = &[
     verb("invalidaterolescache", "Empty the cache of roles", &[], ROLES, |call, node, _| {
         Box::pin(caches::forget_access(call, node))
     }),
-    refused(
+    verb(
         "listcidrgroups",
         "List the groups of addresses",
         &[],
         one("[<cidrGroup>]", "The group; all if none is named"),
-        NO_CIDR,
+        |call, node, out| Box::pin(cidr::list(call, node, out)),
     ),
-    refused("reloadcidrgroupscache", "Read the groups of addresses again", &[], None, NO_CIDR),
+    verb(
+        "reloadcidrgroupscache",
+        "Read the groups of addresses again",
+        &[],
+        None,
+        |_, node, out| Box::pin(cidr::reload(node, out)),
+    ),
     refused(
         "setauthcacheconfig",
         "Change the settings of a cache of permissions",
@@ -122,11 +128,11 @@ pub(super) const VERBS: &[Verb] = &[
         None,
         "change roles_…, permissions_… or credentials_… in the file and restart",
     ),
-    refused(
+    verb(
         "updatecidrgroup",
         "Create or change a group of addresses",
         &[],
         some("[<cidrGroup> <cidr> ...]", "The group and its CIDRs"),
-        NO_CIDR,
+        |call, node, _| Box::pin(cidr::update(call, node)),
     ),
 ];

@@ -149,11 +149,7 @@ async fn reload_certificates(node: &Node) -> Result<()> {
 }
 
 async fn take_snapshot(target: &Target<'_>, what: &Snapshot) -> Result<()> {
-    let options = SnapshotOptions {
-        skip_flush: what.skip_flush,
-        ttl_seconds: what.ttl_seconds,
-        ..SnapshotOptions::default()
-    };
+    let options = SnapshotOptions { skip_flush: what.skip_flush, ttl_seconds: what.ttl_seconds };
     Ok(target.node.engine.snapshots().take(&target.tables, &what.name, options).await?)
 }
 

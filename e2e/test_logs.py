@@ -108,13 +108,13 @@ def logged(server, name):
 def test_lines_have_the_pattern_of_system_log_and_texts_stay_in_their_line(node):
     server, client = node
     with pytest.raises(Refused):
-        command(client, "settraceprobability", "1\nERROR [main] 2026-01-01T00:00:00,000 forged.rs:1 - forged\r\x1b[2J\u2028.")
+        command(client, "setlogginglevel", '{"name":\n"ERROR [main] 2026-01-01T00:00:00,000 forged.rs:1 - forged\u2028.",\r"level":"info"}')
     until(lambda: "forged" in logged(server, "debug.log"), "the command is not logged", pause=0.02)
     for text in (server.said(), logged(server, "system.log"), logged(server, "debug.log")):
         lines = [line for line in text.split("\n")[:-1] if not line.startswith("<")]
         assert not [line for line in lines if not LINE.fullmatch(line)], lines
         assert not any(line.startswith("ERROR") and "forged" in line for line in lines)
-    assert r"1\nERROR [main] 2026-01-01T00:00:00,000 forged.rs:1 - forged\r\u{1b}[2J\u{2028}." in logged(server, "system.log")
+    assert r'{"name":\n"ERROR [main] 2026-01-01T00:00:00,000 forged.rs:1 - forged\u{2028}.",\r"level":"info"}' in logged(server, "system.log")
     assert "DEBUG" not in server.said() + logged(server, "system.log")
 
 
@@ -208,7 +208,7 @@ def test_files_are_whole_after_a_kill_and_json_is_valid_line_by_line(request, tm
     client = Client(server.port)
     for number in range(100):
         with pytest.raises(Refused):
-            command(client, "settraceprobability", f"{number} {'x' * 50000}")
+            command(client, "settraceprobability", f'{{"probability":{number + 2}{" " * 50000}}}')
     lost = "were not sent to http://127.0.0.1:"
     until(lambda: lost in logged(server, "system.log"), "a collector that is down is not reported", pause=0.05)
     server.kill()
@@ -228,7 +228,7 @@ def test_files_are_whole_after_a_kill_and_json_is_valid_line_by_line(request, tm
         for line in text.decode().splitlines():
             said = json.loads(line)
             assert list(said) == ["time", "level", "thread", "logger", "source", "message"]
-            found = re.match(r"a client commands: settraceprobability +(\d+) x", said["message"])
+            found = re.match(r'a client commands: settraceprobability +{"probability":(\d+) ', said["message"])
             numbers.extend([int(found[1])] if found else [])
     # The oldest are deleted; the rest is there once, in order, up to what the kill has cut off.
     assert numbers == list(range(numbers[0], numbers[-1] + 1)) and numbers[-1] >= 50

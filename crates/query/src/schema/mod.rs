@@ -144,6 +144,17 @@ async fn truncate_with_views(coordinator: &Coordinator, table: &Table) -> Result
     truncated
 }
 
+/// While a view becomes known. A write that does not know it takes no lock: one that does could compute the view's rows without it.
+async fn hold_unaware_writes(
+    coordinator: &Coordinator,
+    kind: &StatementKind,
+) -> Result<Option<Vec<views::Lease>>> {
+    match kind {
+        StatementKind::CreateView(_) => hold_writes(coordinator).await.map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// Keeps writes from beginning on all shards.
 async fn hold_writes(coordinator: &Coordinator) -> Result<Vec<views::Lease>> {
     let hold = |shard: Rc<Shard>| async move { views::lease(shard.writes().hold().await) };
@@ -172,6 +183,7 @@ async fn change_schema(
         check_body(coordinator, create, keyspace, table_id).await?;
     }
     let permitted = access::permit_change(coordinator, &kind, keyspace, principal).await?;
+    let held = hold_unaware_writes(coordinator, &kind).await?;
     let engine = coordinator.engine().clone();
     let made = on_shard(coordinator.shard(), 0, move |_| async move {
         let lock = engine.schema().lock().await;
@@ -196,7 +208,9 @@ async fn change_schema(
         }
         Ok((Ok((made, changed)), said))
     });
-    let (made, said) = made.await?;
+    let made = made.await;
+    drop(held);
+    let (made, said) = made?;
     if let Some(guard) = options.guard {
         guard.say(said);
     }

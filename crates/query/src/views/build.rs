@@ -1,8 +1,8 @@
 //! Builds views from what their bases have (`ViewBuilder`), in the background.
 //!
-//! 1. A shard first waits until the writes that began before the view was known have ended: they do not keep it up to date.
-//! 2. It reads its partitions of the base and writes what the view has of them. Writes continue meanwhile: their changes of the view carry
-//!    the timestamps of the base, and win or lose by them.
+//! 1. CREATE keeps writes from running while the view becomes known, so that each write keeps it up to date or has ended before.
+//! 2. Each shard reads its partitions of the base and writes what the view has of them. Writes continue meanwhile: their changes of the
+//!    view carry the timestamps of the base, and win or lose by them.
 //! 3. When all shards have done so, `system.built_views` says it. A build that is cut short begins again at the next start, one that
 //!    fails after some minutes.
 
@@ -128,7 +128,6 @@ enum Next {
 
 /// Whether it came to its end.
 async fn build_part(shard: &Rc<Shard>, plan: &Arc<ViewPlan>) -> Result<bool> {
-    shard.writes().earlier_ended().await;
     loop {
         match build_once(shard, plan).await? {
             Next::More => return Ok(true),
@@ -203,6 +202,10 @@ async fn write_part(
     let open = open.as_mut().map(Building::take);
     let updates = made.drain(..).map(|of| of.updates).chain(open);
     let mutations: Vec<Mutation> = updates.flat_map(super::update::Updates::finish).collect();
+    if !mutations.is_empty() {
+        // A power failure could otherwise take a row of the base, and leave what another shard's log has of it in the view.
+        shard.sync_log().await?;
+    }
     apply_by_shard(shard, by_shard(shard, mutations).await).await?;
     Ok(Next::More)
 }

@@ -151,7 +151,7 @@ async fn load(node: &Rc<Coordinator>, seed: u64) -> bool {
 /// after a flush, and after a truncation.
 #[test]
 fn views_follow_their_base() {
-    for seed in 0..8 {
+    for seed in 0..40 {
         SimRuntime::seeded(seed).block_on(async {
             let node = Rc::new(node::start_on(Disk::simulated(seed).0, allow_views).await);
             assert!(load(&node, seed).await, "seed {seed}");
@@ -211,7 +211,7 @@ fn views_beside_a_truncation_have_what_is_left() {
 #[test]
 fn views_survive_power_failures() {
     let mut downs = 0;
-    for seed in 0..16 {
+    for seed in 0..40 {
         let (disk, sim) = Disk::simulated(seed);
         sim.runtime().clone().block_on(async {
             let node = Rc::new(node::start_on(disk, allow_views).await);

@@ -82,7 +82,7 @@ fn major_compaction() {
         ("partition=x", key("x", "Unable to make int from 'x'")),
         ("partition=", key("", "Key may not be empty")),
         ("nonsense", "nonsense is not an argument of a compaction; there are: split-output, token-range=START,END, \
-          partition=KEY, user-defined=FILES".to_owned()),
+          partition=KEY, user-defined=FILES, rewrite=all|other-version|other-compression".to_owned()),
     ] {
         assert_eq!(refused(&mut peer, &limited(argument)), refusal);
     }

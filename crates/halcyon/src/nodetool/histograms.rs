@@ -69,7 +69,7 @@ type Column = (&'static str, &'static str, Option<&'static str>);
 const OF_TABLE: [Column; 5] = [
     ("Read Latency", "(micros)", Some("read_ns")),
     ("Write Latency", "(micros)", Some("write_ns")),
-    ("SSTables", "", None),
+    ("SSTables", "", Some("sstables")),
     ("Partition Size", "(bytes)", Some("partition_bytes")),
     ("Cell Count", "", Some("partition_cells")),
 ];
@@ -103,6 +103,7 @@ fn lines(rows: &Rows, names: (&str, &str), columns: &[Column], width: usize, out
                 (Some(name), Some(value)) if name.ends_with("_ns") => {
                     format!("{:.2}", value as f64 / 1000.0)
                 }
+                (Some("sstables"), Some(value)) => format!("{:.2}", value as f64),
                 (_, Some(value)) => value.to_string(),
                 (_, None) => "NaN".to_owned(),
             }

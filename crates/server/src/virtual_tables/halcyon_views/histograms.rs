@@ -20,10 +20,13 @@ const CQL: &str = "CREATE TABLE halcyon_views.histograms (
     p99th bigint,
     PRIMARY KEY ((keyspace_name, table_name), measure)
 ) WITH ID = b22be0b1-bb8c-3b81-b63d-d07ea708466b
-    AND comment = 'latencies in ns, partitions in bytes and cells; empty names: the node';";
+    AND comment = 'latencies in ns, partitions in bytes and cells, SSTables of a read; empty names: the node';";
 
-const OF_TABLES: [(Measure, &str); 2] =
-    [(Measure::LocalRead, "read_ns"), (Measure::LocalWrite, "write_ns")];
+const OF_TABLES: [(Measure, &str); 3] = [
+    (Measure::LocalRead, "read_ns"),
+    (Measure::LocalWrite, "write_ns"),
+    (Measure::SSTablesPerRead, "sstables"),
+];
 const OF_NODE: [(Measure, &str); 3] = [
     (Measure::CoordinatorRead, "read_ns"),
     (Measure::CoordinatorScan, "range_ns"),

@@ -10,11 +10,13 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use halcyon_io::Mutex;
 use halcyon_io::clock::{Instant, now};
+
+use crate::cidr;
 
 /// Refusals that are sent at once.
 const FREE: u32 = 4;
@@ -108,10 +110,7 @@ impl Attempts {
 
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let bits = address.to_bits() >> 64 << 64;
-            IpAddr::V6(Ipv6Addr::from_bits(bits))
-        }
+        address @ IpAddr::V6(_) => cidr::network(address, 64),
         address => address,
     }
 }

@@ -69,7 +69,7 @@ fn bits(address: IpAddr) -> u8 {
 }
 
 /// The first address of a range.
-fn network(address: IpAddr, prefix: u8) -> IpAddr {
+pub(crate) fn network(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(address) => {
             let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);

@@ -137,7 +137,7 @@ impl Command {
         }
     }
 
-    /// Reads both columns; an error says what is wrong with them.
+    /// Decodes both columns. An error names the unknown verb, or the field that does not fit it.
     pub fn decode(verb: &str, argument: &str) -> Result<Command, String> {
         let of_verb = |fields: Value| {
             let fields = Map::from_iter([(verb.to_owned(), fields)]);

@@ -5,13 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use halcyon_io::clock;
-use halcyon_model::uuid;
 use halcyon_server::command::{Command, CompactionThreshold, Stop};
 use halcyon_sstable::Descriptor;
 
 use super::arguments::Call;
 use super::failure::{Failure, Result};
-use super::node::Node;
+use super::node::{Node, uuid_of};
 use super::text::{file_size, row, table};
 
 /// How often a major compaction is looked at.
@@ -321,8 +320,7 @@ async fn push_tasks(
             0 => "n/a".to_owned(),
             total => format!("{:.2}%", done as f64 / total as f64 * 100.0),
         };
-        let id =
-            of.bytes("task_id").and_then(|id| id.try_into().ok()).map_or(String::new(), uuid::text);
+        let id = uuid_of(&of, "task_id");
         let (keyspace, table, kind) =
             (of.text("keyspace_name"), of.text("table_name"), of.text("kind"));
         lines.push(match as_table {

@@ -1,13 +1,12 @@
 //! `compactionhistory`.
 
 use halcyon_client::Row;
-use halcyon_model::uuid;
 use halcyon_model::value::timestamp_iso_string;
 
 use super::arguments::Call;
 use super::failure::Result;
 use super::format::{Datum, Format, as_map};
-use super::node::Node;
+use super::node::{Node, uuid_of};
 use super::text::{row, table};
 
 const COLUMNS: [&str; 8] = [
@@ -48,7 +47,6 @@ pub(super) async fn print(call: &Call, node: &mut Node, out: &mut String) -> Res
 
 /// In the order of [`COLUMNS`].
 fn cells(row: &Row<'_>) -> Vec<String> {
-    let id = row.bytes("id").and_then(|id| id.try_into().ok()).map_or(String::new(), uuid::text);
     let at = i64::try_from(row.count("compacted_at")).unwrap_or(i64::MAX);
     // Java's LocalDateTime: without a zone.
     let at = timestamp_iso_string(at).trim_end_matches('Z').to_owned();
@@ -58,7 +56,7 @@ fn cells(row: &Row<'_>) -> Vec<String> {
     };
     let merged = row.elements("rows_merged").into_iter().map(|of| number(of).to_string());
     vec![
-        id,
+        uuid_of(row, "id"),
         row.text("keyspace_name"),
         row.text("columnfamily_name"),
         at,

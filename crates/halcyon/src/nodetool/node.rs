@@ -22,6 +22,14 @@ pub(super) fn address_of(row: &Row<'_>) -> String {
     v4.or(<[u8; 16]>::try_from(bytes).map(IpAddr::from)).map_or("?".to_owned(), |ip| ip.to_string())
 }
 
+/// The row of `system.local`.
+pub(super) fn local_of(local: &Rows) -> Result<Row<'_>> {
+    match local.iter().next() {
+        Some(row) => Ok(row),
+        None => Failure::failed("system.local is empty"),
+    }
+}
+
 pub(super) struct Node(Connection);
 
 impl Node {
@@ -105,6 +113,23 @@ impl Node {
 
     pub(super) async fn setting(&mut self, name: &str) -> Result<String> {
         Ok(self.settings().await?.remove(name).unwrap_or_default())
+    }
+
+    /// `system.local`; [`local_of`] is its row.
+    pub(super) async fn local(&mut self) -> Result<Rows> {
+        self.rows("SELECT * FROM system.local").await
+    }
+
+    /// `NORMAL`, or `DRAINED`.
+    pub(super) async fn mode(&mut self) -> Result<String> {
+        let rows = self.rows("SELECT mode FROM halcyon_views.node").await?;
+        Ok(rows.iter().next().map_or(String::new(), |row| row.text("mode")))
+    }
+
+    /// Bytes of all live SSTables.
+    pub(super) async fn load(&mut self) -> Result<u64> {
+        let rows = self.rows("SELECT load FROM halcyon_views.node").await?;
+        Ok(rows.iter().next().map_or(0, |row| row.count("load")))
     }
 
     /// The node's own.

@@ -1,26 +1,11 @@
 //! What Cassandra's tool prints of a ring, its gossip, hints, streams and repairs: this node is the only one of its own.
 
-use halcyon_client::{Row, Rows};
-use halcyon_model::uuid;
+use halcyon_client::Row;
 
-use super::arguments::Call;
+use super::arguments::{Call, unexpected};
 use super::failure::{Failure, Result};
-use super::node::{Node, address_of, uuid_of};
+use super::node::{Node, address_of, local_of, uuid_of};
 use super::text::file_size;
-
-const LOCAL: &str = "SELECT * FROM system.local";
-
-fn local(rows: &Rows) -> Result<Row<'_>> {
-    match rows.iter().next() {
-        Some(row) => Ok(row),
-        None => Failure::failed("system.local is empty"),
-    }
-}
-
-fn schema_version(local: &Row<'_>) -> String {
-    let bytes = local.bytes("schema_version").and_then(|id| id.try_into().ok());
-    bytes.map_or(String::new(), uuid::text)
-}
 
 /// In the order of the ring.
 fn tokens_of(local: &Row<'_>) -> Vec<i64> {
@@ -42,8 +27,7 @@ pub(super) async fn running(out: &mut String) -> Result<()> {
 
 /// Cassandra's gossip falls silent when the node is drained.
 pub(super) async fn gossip_status(node: &mut Node, out: &mut String) -> Result<()> {
-    let rows = node.rows("SELECT mode FROM halcyon_views.node").await?;
-    let is_drained = rows.iter().any(|row| row.text("mode") == "DRAINED");
+    let is_drained = node.mode().await? == "DRAINED";
     out.push_str(if is_drained { "not running\n" } else { "running\n" });
     Ok(())
 }
@@ -81,7 +65,7 @@ pub(super) async fn bootstrap(call: &Call) -> Result<()> {
     match call.arguments.first().map(String::as_str) {
         None => Err(Failure::AskedForHelp),
         Some("resume") => Failure::failed("'nodetool bootstrap resume' is disabled."),
-        Some(other) => Failure::usage(format!("Found unexpected parameters: [{other}]")),
+        Some(other) => unexpected(&[other.to_owned()]),
     }
 }
 
@@ -91,9 +75,7 @@ pub(super) async fn removal(call: &Call, out: &mut String) -> Result<()> {
             out.push_str("RemovalStatus: No token removals in process.\n");
             Ok(())
         }
-        _ => Failure::failed(
-            "removenode: this node is the only one of its ring; there is no other to remove",
-        ),
+        _ => Failure::failed("removenode: this node is the only one of its ring"),
     }
 }
 
@@ -105,10 +87,10 @@ pub(super) async fn repair_sessions(call: &Call, out: &mut String) -> Result<()>
         }
         Some(what @ ("cancel" | "cleanup" | "summarize-pending" | "summarize-repaired")) => {
             Failure::failed(format!(
-                "repair_admin {what}: there are no other replicas, so there are no repairs"
+                "repair_admin {what}: the node has no replicas, so it runs no repairs"
             ))
         }
-        Some(other) => Failure::usage(format!("Found unexpected parameters: [{other}]")),
+        Some(other) => unexpected(&[other.to_owned()]),
     }
 }
 
@@ -127,8 +109,8 @@ fn replication(options: &[String]) -> (String, String) {
 }
 
 pub(super) async fn cluster(node: &mut Node, out: &mut String) -> Result<()> {
-    let rows = node.rows(LOCAL).await?;
-    let of = local(&rows)?;
+    let rows = node.local().await?;
+    let of = local_of(&rows)?;
     let settings = node.settings().await?;
     let keyspaces =
         node.rows("SELECT keyspace_name, replication FROM system_schema.keyspaces").await?;
@@ -156,7 +138,7 @@ pub(super) async fn cluster(node: &mut Node, out: &mut String) -> Result<()> {
          Keyspaces:\n{keyspaces}",
         of.text("cluster_name"),
         of.text("partitioner"),
-        schema_version(&of),
+        uuid_of(&of, "schema_version"),
         of.text("data_center"),
         of.text("release_version"),
     ));
@@ -165,10 +147,10 @@ pub(super) async fn cluster(node: &mut Node, out: &mut String) -> Result<()> {
 
 /// One range for each token, from the one before it.
 pub(super) async fn ranges(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
-    let rows = node.rows(LOCAL).await?;
-    let of = local(&rows)?;
+    let rows = node.local().await?;
+    let of = local_of(&rows)?;
     let keyspace = call.arguments.first().map_or("", String::as_str);
-    out.push_str(&format!("Schema Version:{}\nTokenRange: \n", schema_version(&of)));
+    out.push_str(&format!("Schema Version:{}\nTokenRange: \n", uuid_of(&of, "schema_version")));
     if !node.keyspaces().await?.iter().any(|known| known == keyspace) {
         return Failure::failed(format!("No such keyspace: {keyspace}"));
     }
@@ -187,16 +169,15 @@ pub(super) async fn ranges(call: &Call, node: &mut Node, out: &mut String) -> Re
 
 pub(super) async fn tokens(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
     call.refuse(&["-r"])?;
-    let rows = node.rows(LOCAL).await?;
-    let of = local(&rows)?;
+    let rows = node.local().await?;
+    let of = local_of(&rows)?;
     if let Some(keyspace) = call.arguments.first()
         && !node.keyspaces().await?.contains(keyspace)
     {
         out.push_str(&format!("\nError: The keyspace {keyspace}, does not exist\n"));
         return Err(Failure::Told);
     }
-    let load = node.rows("SELECT load FROM halcyon_views.node").await?;
-    let load = file_size(load.iter().next().map_or(0, |row| row.count("load")));
+    let load = file_size(node.load().await?);
     let port = node.setting("storage_port").await?;
     let (tokens, address) = (tokens_of(&of), address_of(&of));
     // As wide as the address with its port, which is not shown.
@@ -230,8 +211,8 @@ pub(super) async fn tokens(call: &Call, node: &mut Node, out: &mut String) -> Re
 /// The states that gossip spreads, as far as this node has them. Theirs have versions, which count changes; here each is 1.
 pub(super) async fn gossip(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
     call.refuse(&["-r"])?;
-    let rows = node.rows(LOCAL).await?;
-    let of = local(&rows)?;
+    let rows = node.local().await?;
+    let of = local_of(&rows)?;
     let of_node = node.rows("SELECT load, uptime_seconds FROM halcyon_views.node").await?;
     let count = |column: &str| of_node.iter().next().map_or(0, |row| row.count(column));
     let port = node.setting("native_transport_port").await?;
@@ -245,7 +226,7 @@ pub(super) async fn gossip(call: &Call, node: &mut Node, out: &mut String) -> Re
     for (state, value) in [
         ("STATUS", status.clone()),
         ("LOAD", format!("{:?}", count("load") as f64)),
-        ("SCHEMA", schema_version(&of)),
+        ("SCHEMA", uuid_of(&of, "schema_version")),
         ("DC", of.text("data_center")),
         ("RACK", of.text("rack")),
         ("RELEASE_VERSION", of.text("release_version")),
@@ -262,8 +243,7 @@ pub(super) async fn gossip(call: &Call, node: &mut Node, out: &mut String) -> Re
 }
 
 pub(super) async fn network(node: &mut Node, out: &mut String) -> Result<()> {
-    let rows = node.rows("SELECT mode FROM halcyon_views.node").await?;
-    let mode = rows.iter().next().map_or(String::new(), |row| row.text("mode"));
+    let mode = node.mode().await?;
     out.push_str(&format!(
         "Mode: {mode}\nNot sending any streams.\nRead Repair Statistics:\nAttempted: 0\nMismatch (Blocking): 0\n\
          Mismatch (Background): 0\n"

@@ -7,8 +7,7 @@ use super::failure::{Failure, Result};
 use super::node::Node;
 
 pub(super) async fn drain(node: &mut Node) -> Result<()> {
-    let mode = node.rows("SELECT mode FROM halcyon_views.node").await?;
-    if mode.iter().any(|row| row.text("mode") == "DRAINED") {
+    if node.mode().await? == "DRAINED" {
         return Ok(());
     }
     node.command(&Command::Drain, ("", "")).await

@@ -2,11 +2,9 @@
 
 use super::arguments::Call;
 use super::failure::{Failure, Result};
-use super::node::{Node, address_of, uuid_of};
+use super::node::{Node, address_of, local_of, uuid_of};
 use super::text::{file_size, row, table};
 use halcyon_client::Rows;
-
-const LOCAL: &str = "SELECT * FROM system.local";
 
 pub(super) async fn version(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
     let rows = node.rows("SELECT release_version FROM system.local").await?;
@@ -22,16 +20,15 @@ pub(super) async fn version(call: &Call, node: &mut Node, out: &mut String) -> R
 /// One node owns everything.
 pub(super) async fn status(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
     call.refuse(&["-r"])?;
-    let local = node.rows(LOCAL).await?;
-    let load = node.rows("SELECT load FROM halcyon_views.node").await?;
+    let local = node.local().await?;
+    let load = node.load().await?;
     if let Some(keyspace) = call.arguments.first()
         && !node.keyspaces().await?.contains(keyspace)
     {
         out.push_str(&format!("\nError: The keyspace {keyspace}, does not exist\n"));
         return Err(Failure::Told);
     }
-    let load = load.iter().next().map_or(0, |row| row.count("load"));
-    let Some(of) = local.iter().next() else { return Failure::failed("system.local is empty") };
+    let of = local_of(&local)?;
     let tokens = of.texts("tokens");
     let header = format!("Datacenter: {}", of.text("data_center"));
     let (address, load, id) = (address_of(&of), file_size(load), uuid_of(&of, "host_id"));
@@ -54,7 +51,7 @@ pub(super) async fn status(call: &Call, node: &mut Node, out: &mut String) -> Re
 }
 
 pub(super) async fn info(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
-    let local = node.rows(LOCAL).await?;
+    let local = node.local().await?;
     let of_node = node.rows("SELECT * FROM halcyon_views.node").await?;
     let statistics = "SELECT data_bytes, bytes_repaired, filter_memory, summary_memory, compression_memory FROM halcyon_views.table_statistics";
     let tables = node.rows(statistics).await?;

@@ -129,7 +129,7 @@ pub(crate) fn loggers(name: &str) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
 
-    /// Proves which loggers a component, a package, a class and a name of Halcyon's mean, and that others are refused with what is there.
+    /// Proves that components, packages, classes and names of Halcyon map to loggers, and that a refusal lists the known names.
     #[test]
     fn names_of_cassandra_have_counterparts() {
         let found = |name: &str| loggers(name).unwrap().join(" ");

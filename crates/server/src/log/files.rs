@@ -45,7 +45,7 @@ const PARTIAL: &str = ".tmp";
 struct Folder {
     options: FileOptions,
     name: &'static str,
-    /// Rolls that the thread has not seen yet.
+    /// Rolls since the thread last looked.
     due: AtomicUsize,
 }
 

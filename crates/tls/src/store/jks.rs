@@ -113,7 +113,7 @@ fn cut_short(what: &str) -> String {
     format!("Invalid keystore format: it ends before its {what}")
 }
 
-/// The bytes that have not been read yet.
+/// The unread bytes.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {

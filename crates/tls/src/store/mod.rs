@@ -11,7 +11,7 @@ mod pkcs12;
 
 pub(crate) use entries::{KeyEntry, Store, Wanted};
 
-/// Reads a Java key store. Without a password its integrity is not checked, as in Java; the error says what is wrong.
+/// Reads a Java key store. Without a password its integrity is not checked, as in Java. An error names the defect of the store.
 pub(crate) fn read(bytes: &[u8], password: Option<&str>, wanted: Wanted) -> Result<Store, String> {
     match bytes {
         [0xfe, 0xed, 0xfe, 0xed, ..] => jks::read(bytes, password, wanted),

@@ -192,7 +192,7 @@ pub(super) const VERBS: &[Verb] = &[
             Choice::flag(&["--really-set"], "Do it; without, the SSTables are only listed"),
         ],
         some("[<keyspace> <table...>]", "The keyspace followed by any number of tables"),
-        "there are no other replicas to be repaired with; a full repair after joining a ring marks them",
+        "the node has no replicas to repair with; a full repair after joining a ring marks SSTables",
     ),
     verb(
         "statusautocompaction",

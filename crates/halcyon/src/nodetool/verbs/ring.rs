@@ -7,8 +7,9 @@ use super::verb::{HUMAN, RESOLVE, TABLES, Verb, one, refused, required, some, ve
 const ALONE: &str = "this node is the only one of its ring; it has no other nodes to act on";
 const NO_HINTS: &str = "a node without other nodes stores and sends no hints; files of hints that Cassandra left stay as they are";
 const NO_REPAIR: &str =
-    "there are no other replicas to compare with; `nodetool verify` checks the files of this node";
-const NO_GOSSIP: &str = "there is no gossip; `nodetool drain` stops writes, SIGTERM ends the node";
+    "the node has no replicas to compare with; `nodetool verify` checks its own files";
+const NO_GOSSIP: &str =
+    "the node does not gossip; `nodetool drain` stops writes, SIGTERM ends the node";
 const SESSION_TOKENS: [Choice; 2] = [
     Choice::value(&["-st", "--start-token"], "start_token", "Start of the range, exclusive"),
     Choice::value(&["-et", "--end-token"], "end_token", "End of the range, inclusive"),
@@ -49,7 +50,7 @@ pub(super) const VERBS: &[Verb] = &[
         "Hand the data of this node over to others and leave the ring",
         &[Choice::flag(&["-f", "--force"], "Also if keyspaces then have too few replicas")],
         None,
-        "there is no other node to take the data; `nodetool drain` and SIGTERM end the node",
+        "no other node can take the data; `nodetool drain` and SIGTERM end the node",
     ),
     verb(
         "describecluster",
@@ -147,7 +148,7 @@ pub(super) const VERBS: &[Verb] = &[
             ),
         ],
         one("<src-dc-name>", "The data center to fetch from; any if none is named"),
-        "there is no other node to fetch from; `nodetool refresh` takes in SSTables",
+        "no other node can send the data; `nodetool refresh` takes in SSTables",
     ),
     verb("reloadseeds", "Read the list of seed nodes again", &[], None, |_, _, out| {
         Box::pin(ring::seeds(out))
@@ -236,7 +237,7 @@ pub(super) const VERBS: &[Verb] = &[
         "Drop the schema of the node and fetch it from another one",
         &[],
         None,
-        "there is no other node to fetch it from, so it would be lost",
+        "no other node can send the schema, so it would be lost",
     ),
     refused("resumehandoff", "Resume the delivery of hints", &[], None, NO_HINTS),
     verb(

@@ -99,7 +99,7 @@ def test_gocql_over_tls(request, tmp_path, material, go_program):
         client = material.clients["trusted"]
         said = run([go_program, "localhost", str(server.port), "4", "none", material.ca, client])
         assert "ok not applied" in said
-        assert "shows the certificate of CN=client" in server.said()
+        assert "presents the certificate of CN=client" in server.said()
 
 
 @built("java")

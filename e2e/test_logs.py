@@ -228,7 +228,7 @@ def test_files_are_whole_after_a_kill_and_json_is_valid_line_by_line(request, tm
         for line in text.decode().splitlines():
             said = json.loads(line)
             assert list(said) == ["time", "level", "thread", "logger", "source", "message"]
-            found = re.match(r'a client commands: settraceprobability +{"probability":(\d+) ', said["message"])
+            found = re.match(r'a client runs the command settraceprobability +{"probability":(\d+) ', said["message"])
             numbers.extend([int(found[1])] if found else [])
     # The oldest are deleted; the rest is there once, in order, up to what the kill has cut off.
     assert numbers == list(range(numbers[0], numbers[-1] + 1)) and numbers[-1] >= 50

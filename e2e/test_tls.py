@@ -214,7 +214,7 @@ def test_clients_are_let_in_as_required(request, tmp_path, material, auth, expec
         shown = nodetool(request, server.port, *words, "-ks", material.clients["trusted"], "version")
         assert shown.returncode == 0, shown
         # A node that requires none does not ask.
-        assert ("shows the certificate of CN=client" in server.said()) == (auth != "false")
+        assert ("presents the certificate of CN=client" in server.said()) == (auth != "false")
 
 
 @pytest.mark.timeout(600)

@@ -99,7 +99,7 @@ pub(crate) struct Completed {
 }
 
 impl Completed {
-    pub(crate) fn figures(&self, server_cpu_seconds: f64) -> Measurements {
+    pub(crate) fn measurements(&self, server_cpu_seconds: f64) -> Measurements {
         let by_operation = |seconds: f64| 1e6 * seconds / self.operations.max(1) as f64;
         Measurements::default()
             .with("per_second", self.operations as f64 / self.seconds.max(1e-9))

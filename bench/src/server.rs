@@ -178,7 +178,7 @@ impl Server {
         let cpu = CpuOf::Process(self.pid);
         let before = cpu.seconds();
         let completed = ask(self.port).map_err(|e| format!("{}: {e}", self.contender.name()))?;
-        Ok(completed.figures(cpu.seconds() - before))
+        Ok(completed.measurements(cpu.seconds() - before))
     }
 
     /// Where it answers CQL.

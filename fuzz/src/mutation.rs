@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use halcyon_io::Random;
+
 /// The inputs in `fuzz/seeds/<target>/`, in the order of their names.
 pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -13,20 +15,15 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     paths.into_iter().map(|path| std::fs::read(path).expect("readable")).collect()
 }
 
-pub struct Mutator(u64);
+pub struct Mutator(Random);
 
 impl Mutator {
     pub fn new(seed: u64) -> Mutator {
-        Mutator(seed)
+        Mutator(Random::seeded(seed))
     }
 
-    /// SplitMix64.
     pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
+        self.0.below(bound as u64) as usize
     }
 
     pub fn change_one_of(&mut self, samples: &[Vec<u8>]) -> Vec<u8> {

@@ -14,7 +14,7 @@ pub(super) struct Ports {
     pub(super) jmx: u16,
 }
 
-pub(super) struct Place<'a> {
+pub(super) struct NodeAddress<'a> {
     pub(super) address: Ipv4Addr,
     pub(super) seed: Option<SocketAddr>,
     pub(super) ports: &'a Ports,
@@ -25,7 +25,7 @@ pub(super) fn write_for_node(
     conf: &Path,
     data: &Path,
     format: Format,
-    place: &Place<'_>,
+    place: &NodeAddress<'_>,
     extra: &[String],
 ) -> Result<PathBuf> {
     let mut yaml = common(data, place);
@@ -52,7 +52,7 @@ fn with_setting(yaml: &str, line: &str) -> String {
 /// Tools read a configuration too; they need nothing special from it.
 pub(super) fn write_for_tools(conf: &Path, data: &Path) -> Result<PathBuf> {
     let ports = Ports { native: 9042, storage: 7000, jmx: 7199 };
-    let place = Place { address: Ipv4Addr::LOCALHOST, seed: None, ports: &ports };
+    let place = NodeAddress { address: Ipv4Addr::LOCALHOST, seed: None, ports: &ports };
     write(conf, &(common(data, &place) + "storage_compatibility_mode: NONE\n"))
 }
 
@@ -76,7 +76,7 @@ fn version_settings(format: Format) -> String {
     )
 }
 
-fn common(data: &Path, place: &Place<'_>) -> String {
+fn common(data: &Path, place: &NodeAddress<'_>) -> String {
     let address = place.address;
     let Ports { native, storage, .. } = place.ports;
     let seed = place.seed.unwrap_or_else(|| (address, *storage).into());

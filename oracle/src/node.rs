@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::config::{self, Place, Ports};
+use crate::config::{self, NodeAddress, Ports};
 use crate::installed::Oracle;
 use crate::release::{Format, home};
 use crate::{Result, call};
@@ -82,7 +82,7 @@ impl Node {
         let data = dir.join("data");
         fs::create_dir_all(&data)?;
         let ports = choose_ports(options.port)?;
-        let place = Place { address: options.address, seed: options.seed, ports: &ports };
+        let place = NodeAddress { address: options.address, seed: options.seed, ports: &ports };
         let yaml =
             config::write_for_node(&dir.join("conf"), &data, format, &place, &options.settings)?;
         let log = File::create(dir.join("node.log"))?;

@@ -28,16 +28,16 @@ const STEP: i64 = 10;
 const SKEW: u64 = 25;
 
 /// A row, or `None` for the static row.
-type Place = Option<i32>;
+type Clustering = Option<i32>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Operation {
-    Increment(Vec<(Place, i64)>),
+    Increment(Vec<(Clustering, i64)>),
     DeletePartition,
     /// From the first row to the second.
     DeleteRange(i32, i32),
     DeleteRow(i32),
-    DeleteColumn(Place),
+    DeleteColumn(Clustering),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,17 +50,17 @@ struct Cell {
 /// What a partition may hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct State {
-    cells: BTreeMap<Place, Cell>,
+    cells: BTreeMap<Clustering, Cell>,
     /// The newest deletion of the partition, of a range or of the row.
-    deletions: BTreeMap<Place, i64>,
+    deletions: BTreeMap<Clustering, i64>,
 }
 
 impl State {
-    fn deletes(&self, place: Place, timestamp: i64) -> bool {
+    fn deletes(&self, place: Clustering, timestamp: i64) -> bool {
         self.deletions.get(&place).is_some_and(|deletion| timestamp <= *deletion)
     }
 
-    fn write(&mut self, place: Place, timestamp: i64, value: impl FnOnce(i64) -> Option<i64>) {
+    fn write(&mut self, place: Clustering, timestamp: i64, value: impl FnOnce(i64) -> Option<i64>) {
         let there = self.cells.get(&place).copied();
         let value = value(there.and_then(|cell| cell.value).unwrap_or(0));
         let is_tombstone = there.is_some_and(|cell| cell.value.is_none());
@@ -70,7 +70,7 @@ impl State {
         }
     }
 
-    fn delete(&mut self, places: impl Iterator<Item = Place>, timestamp: i64) {
+    fn delete(&mut self, places: impl Iterator<Item = Clustering>, timestamp: i64) {
         for place in places {
             let newest = self.deletions.entry(place).or_insert(timestamp);
             *newest = timestamp.max(*newest);
@@ -97,7 +97,7 @@ impl State {
     }
 
     /// What a read of the partition shows.
-    fn live(&self) -> BTreeMap<Place, i64> {
+    fn live(&self) -> BTreeMap<Clustering, i64> {
         self.cells.iter().filter_map(|(place, cell)| Some((*place, cell.value?))).collect()
     }
 }
@@ -186,7 +186,7 @@ fn generate(random: &mut Random) -> Operation {
 }
 
 fn request(pk: i32, operation: &Operation, timestamp: i64) -> Request {
-    let of = |place: &Place| match place {
+    let of = |place: &Clustering| match place {
         Some(ck) => ("n", format!("pk = {pk} AND ck = {ck}")),
         None => ("s", format!("pk = {pk}")),
     };
@@ -195,7 +195,7 @@ fn request(pk: i32, operation: &Operation, timestamp: i64) -> Request {
     };
     let request = match operation {
         Operation::Increment(deltas) => {
-            let update = |(place, delta): &(Place, i64)| {
+            let update = |(place, delta): &(Clustering, i64)| {
                 let (column, key) = of(place);
                 format!("UPDATE ks.deleted_counters SET {column} = {column} + {delta} WHERE {key}")
             };
@@ -257,7 +257,7 @@ async fn write(
     }
 }
 
-fn live(page: &Page) -> BTreeMap<Place, i64> {
+fn live(page: &Page) -> BTreeMap<Clustering, i64> {
     let mut live = BTreeMap::new();
     for row in &page.rows {
         let [ck, s, n] = row.as_slice() else { continue };

@@ -201,7 +201,7 @@ impl Bench<'_> {
         let seed = self.invocation.record.turns.len() as u64;
         let Table { set, rows, .. } = table;
         let turn = Turn::run(&subject.server, set, rows, &schedule, &self.invocation.data, seed)?;
-        let figures = turn.figures(set);
+        let figures = turn.measurements(set);
         let figures = match subject.holds() {
             Some((cached, all)) => {
                 figures.with("cage_page_cache_bytes", cached as f64).with("cage_bytes", all as f64)

@@ -97,7 +97,7 @@ impl Turn {
         Ok(Turn { device, device_paced, asked, again, cost, details, user_reads, block, load })
     }
 
-    pub(super) fn figures(&self, set: &DataSet) -> Measurements {
+    pub(super) fn measurements(&self, set: &DataSet) -> Measurements {
         let Turn { device, device_paced, asked, again, cost, user_reads, .. } = self;
         let queries = asked.samples.len().max(1) as f64;
         let by_query = |name: &str| cost.get(name).unwrap_or(f64::NAN) / queries;

@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Bytes that are written at once.
 const AT_ONCE: u64 = 1 << 20;
 /// How often losses and errors are reported (`NoSpamLogger`).
-const TOLD: Duration = Duration::from_secs(60);
+const REPORT_PERIOD: Duration = Duration::from_secs(60);
 /// How often the writer wakes without records, to tell losses.
 const IDLE: Duration = Duration::from_secs(1);
 /// How long the end of a log waits for its writer. Chosen: a device that is stuck must not keep a node from its restart.
@@ -230,7 +230,7 @@ impl Writer {
 /// Whether something may be told again.
 fn is_due(told: &mut Option<Instant>) -> bool {
     let at = now();
-    let due = told.is_none_or(|told| at - told >= TOLD);
+    let due = told.is_none_or(|told| at - told >= REPORT_PERIOD);
     if due {
         *told = Some(at);
     }

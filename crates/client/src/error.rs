@@ -31,7 +31,7 @@ pub enum Cause {
     /// ERROR.
     #[error("{message}")]
     Refused { code: i32, message: String },
-    #[error("an answer that was not asked for: {0:?}")]
+    #[error("the server sent an answer of an unexpected kind: {0:?}")]
     Unexpected(Box<Answer>),
 }
 

@@ -105,7 +105,10 @@ where
             let written = |segment: &&Usable| durable.contains_key(&segment.header.salt);
             if let Some(segment) = usable.iter().filter(|s| two(s)).find(written) {
                 let path = manifest_path(&self.options.directory, chain.shard);
-                let what = format!("{} was written, and it would list it", segment.path.display());
+                let what = format!(
+                    "it lists every segment with writes, and {} has some",
+                    segment.path.display()
+                );
                 self.missing(path, what, &mut replayed)?;
             }
         }

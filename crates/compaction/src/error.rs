@@ -36,7 +36,7 @@ pub enum Error {
     /// The log of a running transaction is not what the transaction made of it; its files are no longer this process's to touch.
     #[error(
         "{}: another program has removed or changed this transaction log while the transaction was running, as a Cassandra does at its \
-         start. Nothing more was touched: the inputs are live, and what is left of the outputs is that program's to judge. Stop it before \
+         start. Nothing more was touched: the inputs are live, and what is left of the outputs is for that program to judge. Stop it before \
          you try again", log.display()
     )]
     TakenOver { log: PathBuf },

@@ -35,7 +35,7 @@ use crate::outputs::{Outputs, Own};
 use crate::overlap::{PurgeBound, Purging};
 use crate::progress::{Progress, Snapshot};
 use crate::space::UsableSpace;
-use crate::txn_log::{Leftovers, Transaction};
+use crate::txn_log::{ReplacedFiles, Transaction};
 use crate::{Error, Group, Result};
 
 /// The settings for all groups of a table.
@@ -136,7 +136,7 @@ pub struct Sealed {
 
 impl Sealed {
     /// The outputs replace the inputs, whose files are the caller's to delete. After an error they do not, unless it is in doubt.
-    pub fn commit(self) -> LocalBoxFuture<'static, Result<(Outcome, Option<Leftovers>)>> {
+    pub fn commit(self) -> LocalBoxFuture<'static, Result<(Outcome, Option<ReplacedFiles>)>> {
         Box::pin(async move {
             let leftovers = match self.transaction {
                 Some(transaction) => Some(transaction.commit().await?),

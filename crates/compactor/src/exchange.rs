@@ -176,7 +176,7 @@ impl Exchange {
 }
 
 fn unasked() -> Error {
-    Error::Invalid("the other side answered what it was not asked".to_owned())
+    Error::Invalid("the node sent an answer of an unexpected kind".to_owned())
 }
 
 impl Hearing {

@@ -87,7 +87,7 @@ impl Request {
             kind::GO_ON => Request::GoOn(cursor.i64()?),
             kind::STOP => Request::Stop,
             kind::PING => Request::Ping(cursor.u64()?),
-            other => return Err(cursor.error(format!("no request is of kind {other:#04x}"))),
+            other => return Err(cursor.error(format!("unknown kind of request {other:#04x}"))),
         };
         match body.remaining() {
             0 => Ok(request),
@@ -116,7 +116,7 @@ fn hello(cursor: &mut Cursor<'_>) -> DecodeResult<Hello> {
         0 => Idle::Never,
         1 => Idle::Always,
         2 => Idle::WithAShare,
-        other => return Err(cursor.error(format!("no priority is {other}"))),
+        other => return Err(cursor.error(format!("unknown priority {other}"))),
     };
     Ok(Hello { oldest, newest, node, memory, idle })
 }

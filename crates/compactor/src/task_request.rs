@@ -125,7 +125,7 @@ fn column_kind(cursor: &mut Cursor<'_>) -> DecodeResult<ColumnKind> {
         1 => Ok(ColumnKind::Clustering),
         2 => Ok(ColumnKind::Static),
         3 => Ok(ColumnKind::Regular),
-        other => Err(cursor.error(format!("no column is of kind {other}"))),
+        other => Err(cursor.error(format!("unknown kind of column {other}"))),
     }
 }
 

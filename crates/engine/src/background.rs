@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use futures_channel::mpsc::{UnboundedSender, unbounded};
 use futures_channel::oneshot;
 use futures_util::StreamExt;
-use halcyon_io::{Gone, Runtime, ThreadPriority, contained, panic_point};
+use halcyon_io::{JobLost, Runtime, ThreadPriority, contained, panic_point};
 
 pub(crate) type Job = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
@@ -61,7 +61,7 @@ impl Background {
     pub(crate) async fn run<R, F>(
         &self,
         job: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<R, Gone>
+    ) -> Result<R, JobLost>
     where
         R: Send + 'static,
         F: Future<Output = R> + 'static,
@@ -72,7 +72,7 @@ impl Background {
                 let _ = answer.send(job().await);
             })
         }));
-        answered.await.map_err(|_| Gone)
+        answered.await.map_err(|_| JobLost)
     }
 
     /// Runs a job some time.

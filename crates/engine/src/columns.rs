@@ -25,7 +25,7 @@ impl ColumnMap {
         ColumnMap { statics: map(Statics::Static), regulars: map(Statics::Regular) }
     }
 
-    fn place(&self, which: Statics, column: u16) -> Option<u16> {
+    fn target(&self, which: Statics, column: u16) -> Option<u16> {
         let map = match which {
             Statics::Static => &self.statics,
             Statics::Regular => &self.regulars,
@@ -35,7 +35,7 @@ impl ColumnMap {
 
     /// Renumbers a row in place; the bytes of dropped cells remain.
     pub(crate) fn map_row(&self, which: Statics, row: &mut RowBuf) {
-        row.parts.cells.retain_mut(|cell| match self.place(which, cell.column) {
+        row.parts.cells.retain_mut(|cell| match self.target(which, cell.column) {
             Some(column) => {
                 cell.column = column;
                 true
@@ -43,7 +43,7 @@ impl ColumnMap {
             None => false,
         });
         row.parts.complex_deletions.retain_mut(|deletion| {
-            match self.place(which, deletion.column) {
+            match self.target(which, deletion.column) {
                 Some(column) => {
                     deletion.column = column;
                     true

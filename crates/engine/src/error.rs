@@ -37,7 +37,7 @@ pub enum Error {
     #[error(transparent)]
     Merge(#[from] halcyon_stream::MergeError),
     #[error(transparent)]
-    Gone(#[from] halcyon_io::Gone),
+    JobLost(#[from] halcyon_io::JobLost),
 }
 
 impl Error {
@@ -56,7 +56,7 @@ impl Error {
         match self {
             _ if self.is_no_descriptors() => Some("descriptors"),
             _ if self.is_of_one_file() => Some("file"),
-            Error::Gone(_) => Some("panic"),
+            Error::JobLost(_) => Some("panic"),
             _ => None,
         }
     }

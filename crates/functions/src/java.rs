@@ -95,7 +95,7 @@ enum Answer {
     Failed(String),
     Refused(String),
     /// The body has ended the host.
-    Gone(String),
+    JobLost(String),
     /// The host has ended without a word.
     Lost(String),
     Late,
@@ -113,7 +113,7 @@ fn answer(message: &[u8]) -> Answer {
         0 => Answer::Value(value),
         1 => Answer::Failed(text()),
         2 => Answer::Refused(text()),
-        _ => Answer::Gone(text()),
+        _ => Answer::JobLost(text()),
     }
 }
 
@@ -217,7 +217,7 @@ impl Host {
             Answer::Value(value) => Ok(value),
             Answer::Failed(what) => Err(failure(function, &what)),
             Answer::Refused(what) => Err(Error::InvalidRequest(what)),
-            Answer::Gone(what) | Answer::Lost(what) => Err(failure(function, &what)),
+            Answer::JobLost(what) | Answer::Lost(what) => Err(failure(function, &what)),
             Answer::Late => Err(allowed.late(function)),
         }
     }
@@ -236,7 +236,7 @@ impl Host {
             None => place.insert(Running::start(folder)?),
         };
         let answer = job(running).unwrap_or_else(|answer| answer);
-        if matches!(answer, Answer::Gone(_) | Answer::Lost(_) | Answer::Late) {
+        if matches!(answer, Answer::JobLost(_) | Answer::Lost(_) | Answer::Late) {
             *place = None;
         }
         Ok(answer)

@@ -17,7 +17,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use halcyon_cql::plan::Runner;
 use halcyon_io::clock::{self, Instant};
-use halcyon_io::{Gone, Pool, core_count};
+use halcyon_io::{JobLost, Pool, core_count};
 use halcyon_schema::function::{FunctionSettings, JAVA, UserFunction, WASM};
 use halcyon_syntax::{Error, Result};
 
@@ -45,7 +45,7 @@ pub async fn apart<T: Send + 'static>(
     language: &str,
     deadline: Instant,
     job: impl FnOnce() -> T + Send + 'static,
-) -> Result<Option<T>, Gone> {
+) -> Result<Option<T>, JobLost> {
     let pool = if language == JAVA { *JAVA_THREAD } else { *WASM_THREADS };
     let late = clock::sleep(deadline - clock::now());
     match select(pin!(pool.run(job)), pin!(late)).await {
@@ -55,7 +55,10 @@ pub async fn apart<T: Send + 'static>(
 }
 
 /// Compiles a function that is about to be made; `None` if the deadline came first.
-pub async fn check(function: UserFunction, deadline: Instant) -> Result<Option<Result<()>>, Gone> {
+pub async fn check(
+    function: UserFunction,
+    deadline: Instant,
+) -> Result<Option<Result<()>>, JobLost> {
     let language = function.language.clone();
     apart(&language, deadline, move || RUNNING.check(&function)).await
 }

@@ -12,7 +12,7 @@ pub(crate) struct SchemaArgs {
     /// of a snapshot]
     #[arg(long, value_name = "FILE.cql")]
     schema: Option<PathBuf>,
-    /// The table of the schema, if the folder's name does not tell
+    /// The table of the schema, if the folder's name does not say which
     #[arg(long, value_name = "[KEYSPACE.]TABLE")]
     table: Option<String>,
 }

@@ -20,7 +20,7 @@ use crate::failure::{Failure, Result};
   halcyon serve                                  127.0.0.1:9042, data in ./halcyon-data, no configuration needed
   halcyon serve --data-dir /var/lib/halcyon      another data directory (or set HALCYON_DATA_DIR)
   halcyon serve --config cassandra.yaml          settings under the names of Cassandra 4 and 5
-  halcyon serve --listen 0.0.0.0 --port 9043     for remote clients: anyone who reaches the port can do all, there is no authentication
+  halcyon serve --listen 0.0.0.0 --port 9043     for remote clients: set authenticator first, or anyone who reaches the port can change all data
 
 Then, from another terminal:
   cqlsh 127.0.0.1 9042

@@ -157,7 +157,7 @@ impl Error {
 fn holder_name(holder: &Option<Process>) -> String {
     match holder {
         Some(own) if own.pid == std::process::id() => {
-            "this process, which was told its name twice,".to_owned()
+            "this process, whose settings name it twice,".to_owned()
         }
         Some(other) => other.to_string(),
         None => "another process".to_owned(),

@@ -79,7 +79,7 @@ pub use runtime::yield_now::yield_now;
 pub use signals::{Signal, Signals, ignore_file_size_signal, on_stop};
 pub use sim::{Fault, FaultRule, SimDisk, SimRuntime, SimSnapshot};
 pub use socket::{Claim, DetachedSocket, Listener, Socket};
-pub use sync::mesh::{Gone, Inbox, Mesh};
+pub use sync::mesh::{Inbox, JobLost, Mesh};
 pub use sync::mutex::{Condvar, Mutex};
 pub use sync::notify::{Notified, Notify};
 pub use writer::{SequentialWriter, WriteOptions};

@@ -33,7 +33,7 @@ pub enum Signal {
     Threads,
 }
 
-const TOLD: [(libc::c_int, Signal); 6] = [
+const HANDLED: [(libc::c_int, Signal); 6] = [
     (libc::SIGTERM, Signal::Stop("SIGTERM")),
     (libc::SIGINT, Signal::Stop("SIGINT")),
     (libc::SIGHUP, Signal::Stop("SIGHUP")),
@@ -94,7 +94,7 @@ extern "C" fn note(signal: libc::c_int) {
     }
 }
 
-/// Has a thread call `each` for every signal of [`TOLD`] that is taken, until it returns `false`.
+/// Has a thread call `each` for every signal of [`HANDLED`] that is taken, until it returns `false`.
 fn take(
     is_taken: impl Fn(libc::c_int) -> bool,
     mut each: impl FnMut(Signal) -> bool + Send + 'static,
@@ -108,7 +108,7 @@ fn take(
     let mut reader = unsafe { std::fs::File::from_raw_fd(ends[0]) };
     PIPE.store(ends[1], SeqCst);
     let handler: extern "C" fn(libc::c_int) = note;
-    for (signal, _) in TOLD {
+    for (signal, _) in HANDLED {
         if is_taken(signal) {
             dispose(signal, handler as libc::sighandler_t)?;
         }
@@ -118,7 +118,7 @@ fn take(
         let mut byte = [0];
         while matches!(reader.read(&mut byte), Ok(1)) {
             let of_byte = |(number, _): &&(i32, Signal)| *number == i32::from(byte[0]);
-            let Some((_, signal)) = TOLD.iter().find(of_byte) else { continue };
+            let Some((_, signal)) = HANDLED.iter().find(of_byte) else { continue };
             if !each(*signal) {
                 return;
             }
@@ -175,7 +175,7 @@ mod tests {
                 // SAFETY: it is ignored.
                 unsafe { libc::kill(libc::getpid(), number) };
             }
-            for (number, expected) in TOLD {
+            for (number, expected) in HANDLED {
                 // SAFETY: the handler is installed.
                 unsafe { libc::kill(libc::getpid(), number) };
                 assert_eq!(signals.next().await, expected);

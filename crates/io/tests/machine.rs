@@ -270,7 +270,7 @@ fn a_directory_is_taken_by_one_at_a_time() {
         let taken = disk.lock_dir(&dir).await.expect("free");
         let busy = disk.lock_dir(&dir).await.expect_err("taken");
         assert!(matches!(busy, Error::Busy { .. }), "{busy}");
-        let holder = format!("{}: this process, which was told its name twice,", dir.display());
+        let holder = format!("{}: this process, whose settings name it twice,", dir.display());
         assert!(busy.to_string().starts_with(&holder), "{busy}");
         assert!(disk.share_dir(&dir).await.is_err());
         drop(taken);

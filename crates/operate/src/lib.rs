@@ -16,7 +16,7 @@ mod http;
 mod spans;
 mod watched;
 
-pub use exposition::{Format, Names, Place};
+pub use exposition::{Format, Names, NodeIdentity};
 pub use http::Endpoint;
 pub use spans::{Collector, Exporter, Span, Tell};
 pub use watched::Watched;

@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 use halcyon_io::Mutex;
 use halcyon_metrics::Registry;
 
-use crate::exposition::{Names, Place};
+use crate::exposition::{Names, NodeIdentity};
 
 /// A node, from the start on.
 pub struct Watched {
     names: Names,
     /// With the node's place, which some names show.
-    registry: OnceLock<(Arc<Registry>, Place)>,
+    registry: OnceLock<(Arc<Registry>, NodeIdentity)>,
     /// Why clients cannot connect; `None`: they can.
     not_ready: Mutex<Option<&'static str>>,
 }
@@ -29,7 +29,7 @@ impl Watched {
     }
 
     /// Once, when the node has opened its data and joined its ring.
-    pub fn show(&self, registry: Arc<Registry>, place: Place) {
+    pub fn show(&self, registry: Arc<Registry>, place: NodeIdentity) {
         // A node joins once.
         let _ = self.registry.set((registry, place));
     }
@@ -39,7 +39,7 @@ impl Watched {
         *self.not_ready.lock() = not_ready;
     }
 
-    pub(crate) fn registry(&self) -> Option<&(Arc<Registry>, Place)> {
+    pub(crate) fn registry(&self) -> Option<&(Arc<Registry>, NodeIdentity)> {
         self.registry.get()
     }
 

@@ -215,7 +215,7 @@ impl From<halcyon_engine::Error> for Error {
             Engine::CommitLog(_) | Engine::Compaction(_) => {
                 Error::Storage(StorageFailure::new("cannot write data", error.to_string()))
             }
-            Engine::CannotStart(_) | Engine::Schema(_) | Engine::Gone(_) => {
+            Engine::CannotStart(_) | Engine::Schema(_) | Engine::JobLost(_) => {
                 Error::Server(error.to_string())
             }
         }
@@ -233,7 +233,7 @@ impl From<halcyon_scan::Error> for Error {
             Scan::TooManyTombstones(consistency) => {
                 Error::ReadFailure { failure: Failure::ReadTooManyTombstones, consistency }
             }
-            Scan::Gone(gone) => Error::Server(format!("a computation has failed: {gone}")),
+            Scan::JobLost(gone) => Error::Server(format!("a computation has failed: {gone}")),
         }
     }
 }

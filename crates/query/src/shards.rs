@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use futures_util::future::join_all;
 use halcyon_engine::Shard;
-use halcyon_io::Gone;
+use halcyon_io::JobLost;
 use halcyon_scan::pace::Pace;
 use halcyon_stream::Mutation;
 
@@ -24,7 +24,7 @@ where
     if index == here.index() {
         return job(here.clone()).await;
     }
-    let gone = |gone: Gone| Error::Server(gone.to_string());
+    let gone = |gone: JobLost| Error::Server(gone.to_string());
     here.tables().mesh().on(index, job).await.map_err(gone)?
 }
 

@@ -1,6 +1,6 @@
 //! Why a scan ends early. `query` gives each its words and its code in the protocol.
 
-use halcyon_io::Gone;
+use halcyon_io::JobLost;
 use halcyon_model::request::Consistency;
 use halcyon_syntax::Error as CqlError;
 
@@ -17,7 +17,7 @@ pub enum Error {
     TooLate(Consistency),
     TooManyTombstones(Consistency),
     /// The thread for computations has stopped.
-    Gone(Gone),
+    JobLost(JobLost),
 }
 
 /// Why a stream is not read to its end.

@@ -61,7 +61,7 @@ pub async fn until<T: Send + 'static>(
     job: impl FnOnce(&Work<'_>) -> Result<T, CqlError> + Send + 'static,
 ) -> Result<Option<T>> {
     let done = compute(move || worked(deadline, u64::MAX, None, job).0);
-    match done.await.map_err(Error::Gone)? {
+    match done.await.map_err(Error::JobLost)? {
         Ok(done) => Ok(Some(done)),
         Err(CqlError::Exhausted) => Ok(None),
         Err(error) => Err(error.into()),
@@ -98,7 +98,7 @@ pub async fn within<T: Send + 'static>(
             let tried = worked(deadline, memory, None, &mut job);
             (tried, job)
         });
-        match tried.await.map_err(Error::Gone)? {
+        match tried.await.map_err(Error::JobLost)? {
             ((Err(CqlError::Exhausted), language), again) => (wanted, job) = (language, again),
             ((done, _), _) => return Ok(Some(done?)),
         }
@@ -109,7 +109,7 @@ pub async fn within<T: Send + 'static>(
         let (done, _) = worked(deadline, memory, Some(&calls), job);
         (done, calls.slow)
     });
-    match called.await.map_err(Error::Gone)? {
+    match called.await.map_err(Error::JobLost)? {
         Some((Ok(done), calls)) => {
             calls.take().into_iter().for_each(|warning| slow.note(warning));
             Ok(Some(done))

@@ -23,7 +23,7 @@ use halcyon_model::request::Consistency;
 use halcyon_model::similarity::floats;
 use halcyon_model::token::split_key;
 use halcyon_schema::index::NearestSearch;
-use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, Place, Row};
+use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, PrimaryKey, Row};
 use halcyon_syntax::Error as CqlError;
 
 use crate::context::ScanContext;
@@ -458,7 +458,7 @@ impl Scan {
         let token = PartitionKey::of(&self.partition.key).token;
         let clusterings = &self.select.plan.table.layout.clusterings;
         let place =
-            Place::row(token, self.partition.key.as_slice().into(), clustering, clusterings);
+            PrimaryKey::row(token, self.partition.key.as_slice().into(), clustering, clusterings);
         Some(Rank { score: similarity.score(&value, vector), place })
     }
 

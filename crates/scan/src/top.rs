@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use halcyon_stream::Place;
+use halcyon_stream::PrimaryKey;
 
 /// Where a row stands: better scores first, then in the order of the table.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Rank {
     pub(crate) score: f32,
-    pub(crate) place: Place,
+    pub(crate) place: PrimaryKey,
 }
 
 impl Rank {

@@ -4,7 +4,7 @@ use std::io::ErrorKind::AddrInUse;
 use std::sync::Arc;
 
 use halcyon_metrics::Registry;
-use halcyon_operate::{Endpoint, Place, Watched};
+use halcyon_operate::{Endpoint, NodeIdentity, Watched};
 
 use crate::log::Log;
 use crate::settings::MetricsAddress;
@@ -37,7 +37,7 @@ pub(crate) fn open(settings: &MetricsAddress, log: &Log) -> Result<Option<Watch>
 }
 
 impl Watch {
-    pub(crate) fn show(&self, registry: Arc<Registry>, place: Place) {
+    pub(crate) fn show(&self, registry: Arc<Registry>, place: NodeIdentity) {
         self.watched.show(registry, place);
     }
 

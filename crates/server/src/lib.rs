@@ -30,6 +30,7 @@ mod metrics;
 mod node;
 mod persisted;
 mod prepared;
+mod recent_lines;
 mod request_log;
 mod running;
 mod saved_caches;
@@ -39,7 +40,6 @@ mod shard;
 mod size_estimates;
 mod slow_queries;
 mod supported;
-mod told;
 mod trace;
 mod virtual_tables;
 

@@ -162,7 +162,7 @@ fn adopt(server: Rc<ShardServer>, socket: Socket, peer: SocketAddr, policy: Poli
     spawn(async move {
         serve(server.clone(), connection).await;
         server.shared.clients.leave(peer);
-        server.shared.log.debug(format_args!("{peer} has left"));
+        server.shared.log.debug(format_args!("{peer} is disconnected"));
         server.leave(id);
         drop(held);
     })

@@ -21,11 +21,11 @@ use halcyon_engine::{Engine, FailurePolicy, RecoveryReport, Severity as EventSev
 use halcyon_io::clock::{self, Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
 use halcyon_io::{
-    Claim, Clock, Disk, Gone, Inbox, Mesh, Thread, ThreadPriority, block_on, kept, pin_to_core,
+    Claim, Clock, Disk, Inbox, JobLost, Mesh, Thread, ThreadPriority, block_on, kept, pin_to_core,
     spawn,
 };
 use halcyon_model::uuid;
-use halcyon_operate::Place;
+use halcyon_operate::NodeIdentity;
 use halcyon_query::{ClientRequests, Coordinator, Denylist, LocalDenylist};
 use halcyon_schema::LocalNode;
 use halcyon_schema::function::FunctionSettings;
@@ -43,13 +43,13 @@ use crate::metrics::ClientMetrics;
 use crate::metrics::node::OfNode;
 use crate::persisted;
 use crate::prepared::PreparedStatements;
+use crate::recent_lines::RecentLines;
 use crate::request_log::RequestLogs;
 use crate::running::Shown;
 use crate::saved_caches;
 use crate::settings::{RunningSettings, Settings, Transport};
 use crate::shard::{ShardServer, Shared};
 use crate::slow_queries::{SlowQueries, noting};
-use crate::told::Told;
 use crate::trace::spans::Spans;
 use crate::virtual_tables;
 use crate::virtual_tables::facts::{Facts, Servers};
@@ -241,7 +241,7 @@ fn share(
         transport,
         mesh,
         log: log.clone(),
-        told: Told::default(),
+        told: RecentLines::default(),
         clients: Arc::default(),
         metrics: (0..shards).map(|_| ClientMetrics::default()).collect(),
         requests: Arc::new(ClientRequests::new(shards)),
@@ -286,7 +286,7 @@ fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
 }
 
 impl Servers for Shared {
-    fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, Gone>>> {
+    fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, JobLost>>> {
         let ask = |server: Rc<ShardServer>| async move { server.running.shown() };
         Box::pin(self.mesh.on_each(ask))
     }
@@ -424,7 +424,7 @@ async fn join(
     settings: &Settings,
     shared: &Shared,
     address: SocketAddr,
-) -> Result<Place, Error> {
+) -> Result<NodeIdentity, Error> {
     let ring = |n: usize| ((2 * n as u128 + 1) << 63) / settings.num_tokens as u128;
     let node = LocalNode {
         cluster_name: settings.cluster_name.clone().unwrap_or_default(),
@@ -443,7 +443,7 @@ async fn join(
     let node = engine.tables().join(node).await.map_err(|e| Error::CannotStart(e.to_string()))?;
     // A node joins once.
     let _ = shared.tokens.set(node.tokens);
-    Ok(Place {
+    Ok(NodeIdentity {
         cluster: node.cluster_name,
         datacenter: node.data_center,
         rack: node.rack,
@@ -582,7 +582,7 @@ async fn until_stopped(
     let watch = async {
         let mut told = false;
         loop {
-            tell_news(engine, log);
+            log_events(engine, log);
             if let Some((why, policy)) = engine.reporter().failure().filter(|_| !told) {
                 told = true;
                 log.warning(format_args!("the engine has stopped: {why}"));
@@ -602,7 +602,7 @@ async fn until_stopped(
     futures_util::future::select(pin!(stop), pin!(watch)).await;
 }
 
-fn tell_news(engine: &Engine, log: &Log) {
+fn log_events(engine: &Engine, log: &Log) {
     for event in engine.reporter().take_events() {
         let level = match event.severity() {
             EventSeverity::Info => Level::Info,
@@ -626,7 +626,7 @@ async fn close_connections(shared: &Shared, log: &Log) {
 async fn drain(engine: &Engine, shared: &Shared, log: &Log) -> Result<(), Error> {
     close_connections(shared, log).await;
     let drained = engine.drain().await;
-    tell_news(engine, log);
+    log_events(engine, log);
     let _ = shared.mesh.on_each(|server: Rc<ShardServer>| async move { server.stop() }).await;
     drained.map_err(|e| Error::Stopped(format!("the drain failed: {e}")))
 }

@@ -23,7 +23,7 @@ const SELECT: &str =
     "SELECT prepared_id, logged_keyspace, query_string FROM system.prepared_statements";
 
 /// How often evictions are logged.
-const EVICTIONS_TOLD: Duration = Duration::from_secs(60);
+const EVICTIONS_LOGGED: Duration = Duration::from_secs(60);
 
 /// Puts a statement into the store. Evicted statements are deleted in the background.
 pub(crate) fn keep(shard: &Rc<ShardServer>, id: StatementId, entry: Entry) -> Put {
@@ -94,7 +94,7 @@ pub(crate) async fn load(shard: Rc<ShardServer>) -> Result<()> {
 pub(crate) async fn tell_evictions(shard: Rc<ShardServer>) {
     let mut told = 0;
     loop {
-        clock::sleep(EVICTIONS_TOLD).await;
+        clock::sleep(EVICTIONS_LOGGED).await;
         let metrics = shard.shared.prepared.metrics();
         if metrics.evictions > told {
             shard.shared.log.warning(format_args!(

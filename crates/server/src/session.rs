@@ -221,7 +221,7 @@ async fn prepare_asked(
     }
 }
 
-/// Told once to each connection (`ClientState.warnAboutUseWithPreparedStatements`).
+/// RecentLines once to each connection (`ClientState.warnAboutUseWithPreparedStatements`).
 fn use_warning(text: &str, keyspace: Option<&str>) -> String {
     let id = hex::encode(&statement_id(text, keyspace));
     let keyspace = keyspace.unwrap_or("null");

@@ -20,12 +20,12 @@ use crate::encryption::Encryption;
 use crate::log::Log;
 use crate::metrics::ClientMetrics;
 use crate::prepared::{LocalStatements, PreparedStatements};
+use crate::recent_lines::RecentLines;
 use crate::request_log::RequestLogs;
 use crate::running::Running;
 use crate::settings::Transport;
 use crate::size_estimates::{self, Known};
 use crate::slow_queries::SlowQueries;
-use crate::told::Told;
 use crate::trace::probability::TraceProbability;
 use crate::trace::spans::Spans;
 
@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     pub(crate) mesh: Mesh<ShardServer>,
     pub(crate) log: Log,
     /// What guardrails have said in the log.
-    pub(crate) told: Told,
+    pub(crate) told: RecentLines,
     pub(crate) clients: Arc<Clients>,
     /// By shard.
     pub(crate) metrics: Arc<[ClientMetrics]>,

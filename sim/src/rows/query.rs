@@ -254,7 +254,7 @@ impl Select {
     }
 
     /// Where a row is in the order of a scan of all.
-    pub(crate) fn place(shape: &Shape, row: &Cells) -> (i64, Option<(i64, i64)>) {
+    pub(crate) fn sort_key(shape: &Shape, row: &Cells) -> (i64, Option<(i64, i64)>) {
         let int = |at: usize| {
             let bytes = row.get(at)?.as_deref()?;
             Some(i64::from(i32::from_be_bytes(bytes.try_into().ok()?)))

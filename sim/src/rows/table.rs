@@ -27,7 +27,7 @@ pub(crate) enum Certainty {
     Done,
     Maybe,
     /// Did not happen, or was truncated.
-    Gone,
+    JobLost,
 }
 
 #[derive(Debug, Clone)]
@@ -199,7 +199,7 @@ impl Table {
     pub(crate) fn partition(&self, key: i32, maybes: &[usize], set: u32, now: i64) -> Partition {
         let happened = |index: &&usize| match self.parts[**index].certainty {
             Certainty::Done => true,
-            Certainty::Gone => false,
+            Certainty::JobLost => false,
             Certainty::Maybe => maybes
                 .iter()
                 .position(|maybe| maybe == *index)
@@ -265,7 +265,7 @@ impl Table {
     fn forget_rows(&mut self) {
         // One that is still under way may come after it.
         for part in self.parts.iter_mut().filter(|part| part.certainty == Certainty::Done) {
-            part.certainty = Certainty::Gone;
+            part.certainty = Certainty::JobLost;
         }
         self.floor = self.last_timestamp;
     }
@@ -314,7 +314,7 @@ impl Table {
                 }
                 let happened = chosen >> bit & 1 == 1;
                 self.parts[*index].certainty =
-                    if happened { Certainty::Done } else { Certainty::Gone };
+                    if happened { Certainty::Done } else { Certainty::JobLost };
             }
         }
         Ok(())

@@ -188,7 +188,7 @@ async fn write(session: &mut Session, table: &Shared, random: &mut Random) {
     let replies = session.ask_all(&requests).await;
     for (reply, operations) in replies.iter().zip(operations) {
         let certainty = match reply {
-            Reply::NotSent => Certainty::Gone,
+            Reply::NotSent => Certainty::JobLost,
             reply if reply.is_done() => Certainty::Done,
             _ => Certainty::Maybe,
         };
@@ -293,7 +293,7 @@ async fn resume(
 ) {
     let shape = table.borrow().shape.clone();
     let Some(kept) = table.borrow_mut().kept.take() else { return };
-    let last = Select::place(&shape, &kept.last_row);
+    let last = Select::sort_key(&shape, &kept.last_row);
     // After a static row alone, or another shape, it cannot be said what comes next.
     if last.1.is_none() || kept.text != Select::ALL.text(&shape) {
         return;
@@ -305,7 +305,7 @@ async fn resume(
     };
     let Some(rest) = pages_from(session, &Select::ALL, from, random).await else { return };
     let expected: Vec<Cells> =
-        rows.iter().filter(|row| Select::place(&shape, row) > last).cloned().collect();
+        rows.iter().filter(|row| Select::sort_key(&shape, row) > last).cloned().collect();
     if session.world().seconds() != now {
         return;
     }

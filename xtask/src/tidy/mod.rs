@@ -2,6 +2,7 @@
 
 mod circles;
 mod floors;
+mod glossary;
 mod libraries;
 mod metadata;
 mod paths;

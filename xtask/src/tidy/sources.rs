@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::source::Source;
-use super::{circles, texts, unused};
+use super::{circles, glossary, texts, unused};
 use crate::{Result, repository};
 
 const FUNCTION_LINES: usize = 70;
@@ -43,6 +43,7 @@ pub(super) fn check(accept: bool) -> Result<Vec<String>> {
     }
     findings.extend(unused::check(&sources));
     findings.extend(circles::check(&sources));
+    findings.extend(glossary::check(&sources)?);
     sources.sort_by(|a, b| a.shown.cmp(&b.shown));
     findings.extend(texts::check(&sources, accept)?);
     Ok(findings)

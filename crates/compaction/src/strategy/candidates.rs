@@ -35,7 +35,7 @@ pub struct Candidate {
 
 /// The other inputs of a pick.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment<'a> {
+pub struct PickContext<'a> {
     /// Milliseconds since 1970.
     pub now_ms: i64,
     /// In seconds: tombstones from before are droppable.

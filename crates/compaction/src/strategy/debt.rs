@@ -6,7 +6,7 @@ use halcyon_io::Random;
 use halcyon_model::options::Compaction;
 
 use super::candidates::{
-    Candidate, History, Moment, Output, Reason, Task, shard_boundaries, total,
+    Candidate, History, Output, PickContext, Reason, Task, shard_boundaries, total,
 };
 use super::pick;
 
@@ -34,8 +34,8 @@ impl Debt {
 }
 
 /// Tasks that only purge tombstones or drop expired SSTables are not debt: reads are as fast without them.
-pub fn debt(compaction: &Compaction, mut tables: Vec<Candidate>, moment: &Moment<'_>) -> Debt {
-    let moment = Moment { compacting: &BTreeSet::new(), ..*moment };
+pub fn debt(compaction: &Compaction, mut tables: Vec<Candidate>, moment: &PickContext<'_>) -> Debt {
+    let moment = PickContext { compacting: &BTreeSet::new(), ..*moment };
     let mut history = History::new(Random::seeded(0));
     let mut next = tables.iter().map(|table| table.id).max().map_or(0, |id| id + 1);
     let mut debt = Debt::default();
@@ -170,7 +170,7 @@ mod tests {
     fn debt_of(class: &str, tables: Vec<Candidate>) -> Debt {
         let entries = [("class".to_owned(), class.to_owned())].into();
         let option = MapOption::<Compaction>::checked(entries).expect("a strategy");
-        let moment = Moment {
+        let moment = PickContext {
             now_ms: 1_000_000,
             gc_before: 0,
             compacting: &BTreeSet::new(),

@@ -8,7 +8,9 @@
 
 use std::collections::HashSet;
 
-use super::candidates::{Candidate, History, Moment, Output, Reason, Tables, Task, ids, total};
+use super::candidates::{
+    Candidate, History, Output, PickContext, Reason, Tables, Task, ids, total,
+};
 use super::{tiers, tombstones};
 use halcyon_model::options::Leveled;
 use halcyon_model::options::compaction::{LEVEL_MAX, Tombstones};
@@ -20,7 +22,7 @@ const STARVED_AFTER: u32 = 25;
 
 pub(super) struct Manifest<'a> {
     options: &'a Leveled,
-    moment: Moment<'a>,
+    moment: PickContext<'a>,
     /// The SSTables by level, then first token.
     levels: Vec<Vec<&'a Candidate>>,
 }
@@ -30,7 +32,7 @@ impl<'a> Manifest<'a> {
     pub(super) fn of(
         tables: &'a [Candidate],
         options: &'a Leveled,
-        moment: Moment<'a>,
+        moment: PickContext<'a>,
     ) -> Manifest<'a> {
         let mut levels = vec![Vec::new(); LEVEL_MAX as usize + 1];
         let mut sorted: Vec<&Candidate> = tables.iter().collect();

@@ -20,7 +20,7 @@ mod windows;
 
 use std::collections::HashSet;
 
-pub use candidates::{Candidate, History, Moment, Output, Reason, Task, shard_boundaries};
+pub use candidates::{Candidate, History, Output, PickContext, Reason, Task, shard_boundaries};
 pub use debt::{Debt, debt};
 
 use candidates::{Tables, ids};
@@ -33,7 +33,7 @@ use unified::Levels;
 pub fn pick(
     compaction: &Compaction,
     tables: &[Candidate],
-    moment: &Moment<'_>,
+    moment: &PickContext<'_>,
     history: &mut History,
 ) -> Option<Task> {
     if !compaction.enabled {
@@ -73,7 +73,7 @@ fn pick_windows(
     tombstones: &Tombstones,
     tables: &[Candidate],
     free: &[&Candidate],
-    moment: &Moment<'_>,
+    moment: &PickContext<'_>,
     history: &mut History,
 ) -> Option<Task> {
     let expired = expired(free, tables, moment, history, options.expired_check_ms);
@@ -130,7 +130,7 @@ pub fn user_defined(compaction: &Compaction, tables: &[Candidate]) -> Option<Tas
 pub fn estimated_remaining_tasks(
     compaction: &Compaction,
     tables: &[Candidate],
-    moment: &Moment<'_>,
+    moment: &PickContext<'_>,
     history: &History,
 ) -> usize {
     let free: Vec<&Candidate> =
@@ -153,7 +153,7 @@ fn worth_dropping<'a>(
     tombstones: &'a Tombstones,
     free: &'a [&'a Candidate],
     all: &'a Tables<'a>,
-    moment: &'a Moment<'a>,
+    moment: &'a PickContext<'a>,
 ) -> impl Iterator<Item = &'a Candidate> {
     let worth = |table: &&Candidate| tombstones::worth_dropping(tombstones, table, all, moment);
     free.iter().copied().filter(worth)
@@ -177,7 +177,7 @@ fn without<'a>(tables: &[&'a Candidate], gone: &[&Candidate]) -> Vec<&'a Candida
 fn expired<'a>(
     free: &[&'a Candidate],
     all: &[Candidate],
-    moment: &Moment<'_>,
+    moment: &PickContext<'_>,
     history: &mut History,
     every_ms: i64,
 ) -> Vec<&'a Candidate> {

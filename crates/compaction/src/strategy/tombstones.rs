@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::candidates::{Candidate, Moment, Tables};
+use super::candidates::{Candidate, PickContext, Tables};
 use halcyon_model::options::compaction::Tombstones;
 
 /// Those of `chosen` whose every cell may be dropped, and that shadow nothing that is alive elsewhere: nothing that overlaps any of
@@ -10,7 +10,7 @@ use halcyon_model::options::compaction::Tombstones;
 pub(super) fn fully_expired<'a>(
     chosen: &[&'a Candidate],
     all: &[Candidate],
-    moment: &Moment<'_>,
+    moment: &PickContext<'_>,
 ) -> Vec<&'a Candidate> {
     let candidates: Vec<&Candidate> =
         chosen.iter().copied().filter(|table| is_dead(table, moment)).collect();
@@ -27,14 +27,14 @@ pub(super) fn fully_expired<'a>(
     shadowing_nothing(candidates, elsewhere.chain(chosen.iter().copied()), moment)
 }
 
-fn is_dead(table: &Candidate, moment: &Moment<'_>) -> bool {
+fn is_dead(table: &Candidate, moment: &PickContext<'_>) -> bool {
     table.max_local_deletion_time < moment.gc_before
 }
 
 fn shadowing_nothing<'a, 'b>(
     dead: Vec<&'a Candidate>,
     others: impl Iterator<Item = &'b Candidate>,
-    moment: &Moment<'_>,
+    moment: &PickContext<'_>,
 ) -> Vec<&'a Candidate> {
     let alive = others.filter(|table| !is_dead(table, moment));
     let oldest = alive.map(|table| table.min_timestamp).chain(moment.memtable_min_timestamp).min();
@@ -60,7 +60,7 @@ pub(super) fn worth_dropping(
     options: &Tombstones,
     table: &Candidate,
     all: &Tables<'_>,
-    moment: &Moment<'_>,
+    moment: &PickContext<'_>,
 ) -> bool {
     let old_enough = table.created_ms.saturating_add(options.interval.saturating_mul(1000));
     let threshold = f64::from(options.threshold);

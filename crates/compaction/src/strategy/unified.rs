@@ -12,7 +12,7 @@
 //! 2. `overlap_inclusion_method` determines which SSTables are picked with a section.
 //! 3. The output is split into shards. Their number grows with the density; their boundaries are always the same tokens.
 
-use super::candidates::{Candidate, History, Moment, Output, Reason, Task, ids, total};
+use super::candidates::{Candidate, History, Output, PickContext, Reason, Task, ids, total};
 use super::overlaps::{Section, grouped, sections};
 use halcyon_model::options::Unified;
 use halcyon_model::options::compaction::OverlapInclusion;
@@ -47,14 +47,14 @@ pub(super) struct Levels<'a>(pub(super) &'a Unified);
 
 impl Levels<'_> {
     /// The upper bound of the first level: the size of a flush with a margin.
-    fn first_level_max(&self, moment: &Moment<'_>) -> f64 {
+    fn first_level_max(&self, moment: &PickContext<'_>) -> f64 {
         let mib = 1u64 << 20;
         let flush = self.0.flush_size_override.unwrap_or(moment.flush_size.div_ceil(mib) * mib);
         let fanout = self.0.fanout(0) as f64;
         flush.max(mib) as f64 * (1.0 - 0.9 / fanout) * fanout
     }
 
-    fn levels<'a>(&self, tables: &[&'a Candidate], moment: &Moment<'_>) -> Vec<Level<'a>> {
+    fn levels<'a>(&self, tables: &[&'a Candidate], moment: &PickContext<'_>) -> Vec<Level<'a>> {
         let mut sorted: Vec<(f64, &Candidate)> =
             tables.iter().map(|table| (density(table), *table)).collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.id.cmp(&b.1.id)));
@@ -78,7 +78,7 @@ impl Levels<'_> {
         &self,
         tables: &[&Candidate],
         expired: &[&Candidate],
-        moment: &Moment<'_>,
+        moment: &PickContext<'_>,
         history: &mut History,
     ) -> Option<Task> {
         let mut chosen = Vec::new();
@@ -203,7 +203,7 @@ impl Levels<'_> {
         if leveled { size * (limit / size).max(1) } else { size }
     }
 
-    pub(super) fn estimated_tasks(&self, tables: &[&Candidate], moment: &Moment<'_>) -> usize {
+    pub(super) fn estimated_tasks(&self, tables: &[&Candidate], moment: &PickContext<'_>) -> usize {
         let mut history = History::new(halcyon_io::Random::seeded(0));
         let levels = self.levels(tables, moment);
         let work = levels.iter().filter_map(|level| self.work(level, &mut history).1);

@@ -12,7 +12,7 @@ use halcyon_model::options::compaction::Resolution;
 
 /// The SSTables to merge now, and the number of remaining tasks.
 #[derive(Debug, Default)]
-pub(super) struct Choice<'a> {
+pub(super) struct WindowPick<'a> {
     pub(super) tables: Vec<&'a Candidate>,
     pub(super) estimated_tasks: usize,
 }
@@ -34,13 +34,13 @@ pub(super) fn choose<'a>(
     tables: &[&'a Candidate],
     options: &TimeWindow,
     highest: i64,
-) -> Choice<'a> {
+) -> WindowPick<'a> {
     let mut by_window: BTreeMap<i64, Vec<&Candidate>> = BTreeMap::new();
     for table in tables {
         by_window.entry(window(table, options)).or_default().push(table);
     }
     let thresholds = options.thresholds;
-    let mut choice = Choice::default();
+    let mut choice = WindowPick::default();
     for (start, mut bucket) in by_window.into_iter().rev() {
         let remaining = bucket.len().saturating_sub(thresholds.max);
         let further =

@@ -24,7 +24,7 @@ mod transaction;
 pub use log::{BadLine, Log, is_log_name};
 pub use recovery::{dead_in_directory, named_in_directory, recover};
 pub(crate) use replicas::absolute;
-pub use transaction::{Leftovers, Transaction};
+pub use transaction::{ReplacedFiles, Transaction};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordType {

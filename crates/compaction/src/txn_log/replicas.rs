@@ -153,7 +153,7 @@ impl Replicas {
                 continue;
             }
             let Some(home) = self.home(record) else {
-                self.check_gone(disk, record, i + 1).await?;
+                self.check_without_location(disk, record, i + 1).await?;
                 continue;
             };
             if record.record_type != RecordType::Remove {
@@ -184,7 +184,12 @@ impl Replicas {
     }
 
     /// Checks that a record without a location is complete.
-    async fn check_gone(&self, disk: &Disk, record: &Record, line: usize) -> Result<()> {
+    async fn check_without_location(
+        &self,
+        disk: &Disk,
+        record: &Record,
+        line: usize,
+    ) -> Result<()> {
         for directory in self.texts.keys().filter_map(|path| path.parent()) {
             let claims = |r: &Record| {
                 file_prefix(r) == file_prefix(record) && self.home(r) == Some(directory)

@@ -36,9 +36,9 @@ pub struct Transaction {
 
 /// The files that a committed transaction has replaced, and its log.
 #[must_use = "the files stay until `delete`, or the next start"]
-pub struct Leftovers(Transaction);
+pub struct ReplacedFiles(Transaction);
 
-impl Leftovers {
+impl ReplacedFiles {
     pub async fn delete(self) -> Result<()> {
         self.0.finish(&self.0.removed).await
     }
@@ -187,10 +187,10 @@ impl Transaction {
 
     /// Writes COMMIT. The caller deletes the replaced files, because readers may still hold them; a start that comes first does it too.
     /// An error means that the transaction was undone, except [`Error::InDoubt`].
-    pub async fn commit(mut self) -> Result<Leftovers> {
+    pub async fn commit(mut self) -> Result<ReplacedFiles> {
         let before = self.length;
         let failed = match self.append(&Record::last(RecordType::Commit)).await {
-            Ok(()) => return Ok(Leftovers(self)),
+            Ok(()) => return Ok(ReplacedFiles(self)),
             Err(Error::Io(failed)) => failed,
             Err(taken_over) => return Err(taken_over),
         };

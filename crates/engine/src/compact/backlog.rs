@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use halcyon_compaction::strategy::{Debt, Moment, debt};
+use halcyon_compaction::strategy::{Debt, PickContext, debt};
 use halcyon_io::clock::Instant;
 use halcyon_io::hurry_idle_threads;
 
@@ -52,7 +52,7 @@ impl Compactor {
         let strategy = strategy_of(store);
         let now_micros = self.storage.disk.clock().unix_micros();
         let gc_before = self.gc_before(store, now_micros);
-        let moment = Moment {
+        let moment = PickContext {
             now_ms: now_micros / 1000,
             gc_before,
             compacting: &BTreeSet::new(),

@@ -37,7 +37,7 @@ fn cure(error: &Error) -> &'static str {
         Error::Disk(_) | Error::Compaction(Compaction::Io(_)) => {
             "check the device and its file system"
         }
-        Error::Gone(_) => "report this defect",
+        Error::JobLost(_) => "report this defect",
         _ => "restart the node to reopen the SSTables",
     }
 }

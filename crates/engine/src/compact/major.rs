@@ -9,12 +9,12 @@ use futures_channel::oneshot;
 use futures_util::future::LocalBoxFuture;
 use halcyon_compaction::strategy::{Candidate, Output, Reason, Task, major, user_defined};
 use halcyon_compaction::{Error::Cancelled, Outcome};
-use halcyon_io::{Gone, contained, panic_point};
+use halcyon_io::{JobLost, contained, panic_point};
 use halcyon_stream::TableId;
 
 use super::Compactor;
 use super::job::{CompactionJob, Shape};
-use super::pick::{Choice, candidates, groups, strategy_of};
+use super::pick::{ResolvedTask, candidates, groups, strategy_of};
 use super::schedule::Request;
 use super::selection::Selection;
 use super::task::{CompactionKind, Running};
@@ -170,7 +170,7 @@ impl Compactor {
             let (answer, answered) = oneshot::channel();
             let selection = Selection::Whole { split_output: false };
             self.schedule.request(Request { store, selection, answer: Some(answer) });
-            answered.await.map_err(|_| Gone)?
+            answered.await.map_err(|_| JobLost)?
         })
     }
 
@@ -182,7 +182,7 @@ impl Compactor {
     ) -> Result<Vec<Outcome>> {
         let (claim, selected) = self.claim_selected(store, selection).await?;
         let outcome = contained(self.compact_groups(store, selection, &selected)).await;
-        let outcome = outcome.unwrap_or(Err(Error::Gone(Gone)));
+        let outcome = outcome.unwrap_or(Err(Error::JobLost(JobLost)));
         drop(claim);
         if let Err(e) = &outcome {
             self.failed(store, &selected, e);
@@ -212,7 +212,7 @@ impl Compactor {
                 _ => user_defined(&strategy, &tables).into_iter().collect(),
             };
             for task in tasks {
-                let choice = Choice::of(task, &lives);
+                let choice = ResolvedTask::of(task, &lives);
                 let shape = Shape::of(CompactionKind::Major, choice.task.output);
                 outcomes.push(CompactionJob::run(self, store, choice.inputs(), shape).await?);
             }

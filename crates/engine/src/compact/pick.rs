@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use halcyon_compaction::Kind;
-use halcyon_compaction::strategy::{Candidate, Moment, Output, Reason, Task, pick};
+use halcyon_compaction::strategy::{Candidate, Output, PickContext, Reason, Task, pick};
 use halcyon_io::clock::Instant;
-use halcyon_io::{Disk, Gone, Purpose, contained, panic_point};
+use halcyon_io::{Disk, JobLost, Purpose, contained, panic_point};
 use halcyon_model::options::{Compaction, Strategy};
 use halcyon_sstable::format::replace::replace;
 use halcyon_sstable::format::statistics::mutation::{Mutation, mutate};
@@ -26,15 +26,15 @@ use crate::{Error, Result};
 const MAX_STATISTICS: u64 = 256 << 20;
 
 /// A task with the SSTables that it refers to.
-pub(super) struct Choice {
+pub(super) struct ResolvedTask {
     pub(super) task: Task,
     inputs: Vec<Arc<LiveSSTable>>,
     expired: Vec<Arc<LiveSSTable>>,
 }
 
-impl Choice {
+impl ResolvedTask {
     /// `lives` are the strategy's candidates, numbered by their positions.
-    pub(super) fn of(task: Task, lives: &[Arc<LiveSSTable>]) -> Choice {
+    pub(super) fn of(task: Task, lives: &[Arc<LiveSSTable>]) -> ResolvedTask {
         let expired_ids: HashSet<u64> = task.expired.iter().copied().collect();
         let mut ids = task.inputs.clone();
         ids.sort_unstable();
@@ -46,7 +46,7 @@ impl Choice {
             let of_kind = if expired_ids.contains(&id) { &mut expired } else { &mut inputs };
             of_kind.push(live.clone());
         }
-        Choice { task, inputs, expired }
+        ResolvedTask { task, inputs, expired }
     }
 
     pub(super) fn inputs(&self) -> &[Arc<LiveSSTable>] {
@@ -148,7 +148,7 @@ impl Compactor {
         self.schedule.consider(store);
         let inputs = [choice.inputs.as_slice(), &choice.expired].concat();
         let outcome = contained(self.execute(store, claim, choice)).await;
-        let outcome = outcome.unwrap_or(Err(Error::Gone(Gone)));
+        let outcome = outcome.unwrap_or(Err(Error::JobLost(JobLost)));
         match outcome {
             Ok(()) => {
                 store.backoff.end();
@@ -158,7 +158,7 @@ impl Compactor {
         }
     }
 
-    fn claim_next(&self, store: &Arc<Store>) -> Result<Option<(Claim, Choice)>> {
+    fn claim_next(&self, store: &Arc<Store>) -> Result<Option<(Claim, ResolvedTask)>> {
         let strategy = strategy_of(store);
         Ok(store.claims.claim(|taken| {
             let choice = self.pick(store, &strategy, taken)?;
@@ -171,7 +171,7 @@ impl Compactor {
         store: &Arc<Store>,
         strategy: &Compaction,
         taken: &HashSet<u64>,
-    ) -> Option<Choice> {
+    ) -> Option<ResolvedTask> {
         // The memtables are read first: data that is flushed between the two reads is then in the version.
         let unflushed = store.oldest_unflushed();
         let version = store.version.load_full();
@@ -183,7 +183,7 @@ impl Compactor {
                 .filter(|(_, live)| taken.contains(&live.serial()))
                 .map(|(id, _)| id)
                 .collect();
-            let moment = Moment {
+            let moment = PickContext {
                 now_ms: now_micros / 1000,
                 gc_before,
                 compacting: &compacting,
@@ -193,7 +193,7 @@ impl Compactor {
             let candidates = candidates(&lives, gc_before, self.storage.disk.clock().now());
             let mut history = store.history.lock();
             if let Some(task) = pick(strategy, &candidates, &moment, &mut history) {
-                return Some(Choice::of(task, &lives));
+                return Some(ResolvedTask::of(task, &lives));
             }
         }
         None
@@ -205,8 +205,8 @@ impl Compactor {
         (now_micros / 1_000_000).saturating_sub(i64::from(grace))
     }
 
-    async fn execute(&self, store: &Arc<Store>, _claim: Claim, choice: Choice) -> Result<()> {
-        let Choice { task, inputs, expired } = choice;
+    async fn execute(&self, store: &Arc<Store>, _claim: Claim, choice: ResolvedTask) -> Result<()> {
+        let ResolvedTask { task, inputs, expired } = choice;
         panic_point("a compaction");
         if !expired.is_empty() {
             self.remove(store, &expired).await?;

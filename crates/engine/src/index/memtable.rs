@@ -10,7 +10,7 @@ use std::ops::Bound;
 
 use halcyon_model::similarity::Similarity;
 use halcyon_sstable::attached::{Entry, Held, Neighbour, Target, TermSet, Terms};
-use halcyon_stream::{Mutation, Place, PlaceRange};
+use halcyon_stream::{Mutation, PrimaryKey, PrimaryKeyRange};
 
 use super::TableIndex;
 
@@ -23,7 +23,7 @@ pub(crate) struct MemtableIndex {
 struct Kept {
     entries: BTreeSet<Entry>,
     /// Of texts with more than [`FEW`] terms.
-    sets: BTreeMap<Place, TermSet>,
+    sets: BTreeMap<PrimaryKey, TermSet>,
     /// Of an index on vectors, instead of entries.
     vectors: Vec<Vectors>,
 }
@@ -41,18 +41,18 @@ const CHUNK: usize = 32 << 10;
 #[derive(Default)]
 struct Vectors {
     floats: Vec<f32>,
-    places: Vec<Place>,
+    places: Vec<PrimaryKey>,
 }
 
 /// Where a walk continues.
 pub(super) enum Behind {
     Entry(Entry),
-    Set(Place),
+    Set(PrimaryKey),
 }
 
 impl Kept {
     /// Returns the growth in bytes.
-    fn insert(&mut self, of: &Target, place: Place, held: Held) -> usize {
+    fn insert(&mut self, of: &Target, place: PrimaryKey, held: Held) -> usize {
         if of.similarity.is_some() {
             let added = |entry: Entry| {
                 let size = entry.size();
@@ -73,7 +73,7 @@ impl Kept {
         }
     }
 
-    fn insert_set(&mut self, place: Place, terms: TermSet) -> usize {
+    fn insert_set(&mut self, place: PrimaryKey, terms: TermSet) -> usize {
         let of_place = place.size() + size_of::<TermSet>();
         match self.sets.entry(place) {
             btree_map::Entry::Vacant(vacant) => of_place + vacant.insert(terms).size(),
@@ -102,7 +102,7 @@ impl MemtableIndex {
     }
 
     /// Takes what a value has; returns the growth in bytes.
-    pub(crate) fn insert(&mut self, place: Place, held: Held) -> usize {
+    pub(crate) fn insert(&mut self, place: PrimaryKey, held: Held) -> usize {
         self.kept.insert(&self.of.target, place, held)
     }
 
@@ -116,7 +116,7 @@ impl MemtableIndex {
     }
 
     /// What is not among the entries.
-    pub(crate) fn others(&self) -> impl Iterator<Item = (Place, Held)> {
+    pub(crate) fn others(&self) -> impl Iterator<Item = (PrimaryKey, Held)> {
         let dimension = self.of.target.dimension();
         let vectors = self.kept.vectors.iter().flat_map(move |chunk| chunk.entries(dimension));
         let sets = self
@@ -145,7 +145,7 @@ impl MemtableIndex {
     }
 
     /// How many entries there are of these terms, up to `most`, and about how many sets have one.
-    pub(super) fn estimate(&self, terms: &Terms, from: &Place, most: usize) -> u64 {
+    pub(super) fn estimate(&self, terms: &Terms, from: &PrimaryKey, most: usize) -> u64 {
         let entries = self.from(terms, from).take_while(|e| !terms.is_before(&e.term)).take(most);
         let sampled = self.kept.sets.range(from..).take(SAMPLED);
         let of_sample = sampled.filter(|(_, set)| set.has(terms)).count() as u64;
@@ -154,7 +154,7 @@ impl MemtableIndex {
         entries.count() as u64 + sets
     }
 
-    pub(super) fn has(&self, terms: &Terms, place: &Place) -> bool {
+    pub(super) fn has(&self, terms: &Terms, place: &PrimaryKey) -> bool {
         let is_entry = |term: &[u8]| {
             self.kept.entries.contains(&Entry { term: term.into(), place: place.clone() })
         };
@@ -162,11 +162,11 @@ impl MemtableIndex {
             || self.kept.sets.get(place).is_some_and(|set| set.has(terms))
     }
 
-    fn from(&self, terms: &Terms, from: &Place) -> impl Iterator<Item = &Entry> {
+    fn from(&self, terms: &Terms, from: &PrimaryKey) -> impl Iterator<Item = &Entry> {
         let start = match (terms.single(), &terms.start) {
             (Some(term), _) => Some((term, from.clone())),
             (None, Bound::Included(term) | Bound::Excluded(term)) => {
-                Some((&**term, Place::before_token(i64::MIN)))
+                Some((&**term, PrimaryKey::before_token(i64::MIN)))
             }
             (None, Bound::Unbounded) => None,
         };
@@ -180,10 +180,10 @@ impl MemtableIndex {
     pub(super) fn places(
         &self,
         terms: &Terms,
-        range: &PlaceRange,
+        range: &PrimaryKeyRange,
         behind: Option<&Behind>,
         steps: usize,
-        take: &mut impl FnMut(&Place) -> bool,
+        take: &mut impl FnMut(&PrimaryKey) -> bool,
     ) -> Option<Behind> {
         let behind = match behind {
             Some(Behind::Set(last)) => return self.places_of_sets(terms, range, last, steps, take),
@@ -193,17 +193,17 @@ impl MemtableIndex {
         match self.places_of_entries(terms, range, behind, steps, take) {
             Some(last) => Some(Behind::Entry(last)),
             None if self.kept.sets.is_empty() => None,
-            None => Some(Behind::Set(Place::before_token(i64::MIN))),
+            None => Some(Behind::Set(PrimaryKey::before_token(i64::MIN))),
         }
     }
 
     fn places_of_entries(
         &self,
         terms: &Terms,
-        range: &PlaceRange,
+        range: &PrimaryKeyRange,
         behind: Option<&Entry>,
         steps: usize,
-        take: &mut impl FnMut(&Place) -> bool,
+        take: &mut impl FnMut(&PrimaryKey) -> bool,
     ) -> Option<Entry> {
         let is_single = terms.single().is_some();
         let mut walk: Box<dyn Iterator<Item = &Entry>> = match behind {
@@ -232,17 +232,17 @@ impl MemtableIndex {
     fn places_of_sets(
         &self,
         terms: &Terms,
-        range: &PlaceRange,
-        behind: &Place,
+        range: &PrimaryKeyRange,
+        behind: &PrimaryKey,
         steps: usize,
-        take: &mut impl FnMut(&Place) -> bool,
+        take: &mut impl FnMut(&PrimaryKey) -> bool,
     ) -> Option<Behind> {
         let bounds = match range.start > *behind {
             true => (Bound::Included(&range.start), Bound::Unbounded),
             false => (Bound::Excluded(behind), Bound::Unbounded),
         };
         let mut last = None;
-        for (place, set) in self.kept.sets.range::<Place, _>(bounds).take(steps) {
+        for (place, set) in self.kept.sets.range::<PrimaryKey, _>(bounds).take(steps) {
             if !range.contains(place) || (set.has(terms) && !take(place)) {
                 return None;
             }

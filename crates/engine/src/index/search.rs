@@ -12,7 +12,7 @@ use std::sync::Arc;
 use halcyon_schema::catalog::Table;
 use halcyon_schema::index::{IndexSearch, Search};
 use halcyon_sstable::attached::{AttachedIndex, Terms, Wanted};
-use halcyon_stream::{Place, PlaceRange};
+use halcyon_stream::{PrimaryKey, PrimaryKeyRange};
 
 use super::TableIndex;
 use super::memtable::Behind;
@@ -35,9 +35,9 @@ const FOLLOWED: u64 = 128;
 /// Rows, or whole partitions, in the order of the table.
 #[derive(Debug, Default)]
 pub struct Candidates {
-    pub places: Vec<Place>,
+    pub places: Vec<PrimaryKey>,
     /// Where the next search continues; `None`: at the end.
-    pub next: Option<Place>,
+    pub next: Option<PrimaryKey>,
 }
 
 /// One of the searches of a request.
@@ -56,7 +56,7 @@ enum Holder {
 /// The smallest places that were shown, up to a limit.
 struct Smallest {
     limit: usize,
-    places: Vec<Place>,
+    places: Vec<PrimaryKey>,
     /// There are others behind them.
     cut: bool,
     in_order: bool,
@@ -68,7 +68,7 @@ impl Smallest {
     }
 
     /// Whether more is wanted.
-    fn take(&mut self, place: Place) -> bool {
+    fn take(&mut self, place: PrimaryKey) -> bool {
         if self.in_order && self.places.len() == self.limit {
             self.cut = true;
             return false;
@@ -96,13 +96,16 @@ impl Shard {
         &self,
         table: &Arc<Table>,
         searches: &[IndexSearch],
-        range: PlaceRange,
+        range: PrimaryKeyRange,
         limit: usize,
     ) -> Result<Candidates> {
         let table = self.table(table)?;
         self.tables().check_readable(&table.store)?;
         let (first, last) = self.tokens();
-        let own = PlaceRange { start: Place::before_token(first), end: Place::after_token(last) };
+        let own = PrimaryKeyRange {
+            start: PrimaryKey::before_token(first),
+            end: PrimaryKey::after_token(last),
+        };
         let range = range.cut_to(own);
         let found = self.find(&table, searches, range, limit.max(1)).await;
         found.inspect_err(|error| self.reporter().read_failed(error))
@@ -112,7 +115,7 @@ impl Shard {
         &self,
         table: &Rc<ShardTable>,
         searches: &[IndexSearch],
-        range: PlaceRange,
+        range: PrimaryKeyRange,
         limit: usize,
     ) -> Result<Candidates> {
         let current = table.current();
@@ -140,8 +143,10 @@ impl Shard {
             if other.index.target.is_of_partitions() != leader.index.target.is_of_partitions() {
                 continue;
             }
-            let range =
-                PlaceRange { start: range.start.clone(), end: next.clone().or(range.end.clone()) };
+            let range = PrimaryKeyRange {
+                start: range.start.clone(),
+                end: next.clone().or(range.end.clone()),
+            };
             // Each holder shows at most all of these.
             let these = (places.len(), Some(Wanted(&places)));
             let (also, _) = self.gather((table, &other), &holders, &range, these).await?;
@@ -155,13 +160,14 @@ impl Shard {
         &self,
         (table, asked): (&ShardTable, &Asked),
         holders: &[Holder],
-        range: &PlaceRange,
+        range: &PrimaryKeyRange,
         (limit, wanted): (usize, Option<Wanted<'_>>),
-    ) -> Result<(Vec<Place>, Option<Place>)> {
+    ) -> Result<(Vec<PrimaryKey>, Option<PrimaryKey>)> {
         let mut places = Vec::new();
-        let mut next: Option<Place> = None;
+        let mut next: Option<PrimaryKey> = None;
         // A partition that was begun is before its rows.
-        let whole = PlaceRange { start: range.start.whole_partition(), end: range.end.clone() };
+        let whole =
+            PrimaryKeyRange { start: range.start.whole_partition(), end: range.end.clone() };
         let range = if asked.index.target.is_of_partitions() { &whole } else { range };
         let of_every_search = asked.index.target.has_several().then(Terms::any);
         for (holder, terms) in holders
@@ -213,7 +219,7 @@ fn holders(
     current: &Current,
     slots: &[Rc<Slot>],
     index: &TableIndex,
-    range: &PlaceRange,
+    range: &PrimaryKeyRange,
 ) -> Result<Vec<Holder>> {
     let missing = || Error::IndexNotAvailable(index.name.clone());
     let mut holders = Vec::new();
@@ -237,7 +243,7 @@ fn holders(
 }
 
 impl Holder {
-    fn estimate(&self, index: &TableIndex, terms: &Terms, range: &PlaceRange) -> u64 {
+    fn estimate(&self, index: &TableIndex, terms: &Terms, range: &PrimaryKeyRange) -> u64 {
         match self {
             Holder::SSTable(_, attached) => attached.estimate(terms, &range.start),
             Holder::Memtable(slot) => slot.with(|memtable| {
@@ -252,15 +258,15 @@ impl Holder {
         &self,
         (table, shard): (&ShardTable, &Shard),
         (index, terms): (&TableIndex, &Terms),
-        range: &PlaceRange,
+        range: &PrimaryKeyRange,
         wanted: Option<Wanted<'_>>,
         new: impl Fn() -> Smallest,
     ) -> Result<Vec<Smallest>> {
         let mut found = new();
-        let is_wanted = |place: &Place| wanted.is_none_or(|wanted| wanted.has(place));
+        let is_wanted = |place: &PrimaryKey| wanted.is_none_or(|wanted| wanted.has(place));
         let slot = match self {
             Holder::SSTable(live, attached) => {
-                let mut take = |place: Place| !is_wanted(&place) || found.take(place);
+                let mut take = |place: PrimaryKey| !is_wanted(&place) || found.take(place);
                 let shown = attached.places(&shard.caches, terms, range, wanted, &mut take).await;
                 shown.map_err(|error| match error {
                     halcyon_sstable::Error::Corrupt { .. } => {
@@ -277,7 +283,8 @@ impl Holder {
             for some in wanted.0.chunks(STEPS) {
                 slot.with(|memtable| {
                     let index = memtable.index(index);
-                    let has = |place: &&Place| index.is_some_and(|index| index.has(terms, place));
+                    let has =
+                        |place: &&PrimaryKey| index.is_some_and(|index| index.has(terms, place));
                     found.places.extend(some.iter().filter(has).cloned());
                 });
                 halcyon_io::yield_now().await;
@@ -289,7 +296,7 @@ impl Holder {
         loop {
             let next = slot.with(|memtable| {
                 let index = memtable.index(index)?;
-                let mut take = |place: &Place| !is_wanted(place) || found.take(place.clone());
+                let mut take = |place: &PrimaryKey| !is_wanted(place) || found.take(place.clone());
                 index.places(terms, range, behind.as_ref(), STEPS, &mut take)
             });
             if matches!((&behind, &next), (None | Some(Behind::Entry(_)), Some(Behind::Set(_)))) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use halcyon_schema::catalog::Table;
 use halcyon_sstable::attached::Held;
-use halcyon_stream::{MergeError, Mutation, PartitionKey, Place, RowMerger};
+use halcyon_stream::{MergeError, Mutation, PartitionKey, PrimaryKey, RowMerger};
 
 use super::key::Key;
 use super::{Memtable, Partition, oldest, to_layout};
@@ -26,7 +26,7 @@ pub(crate) struct Apart {
 pub(crate) struct Merged {
     pub(crate) key: PartitionKey,
     /// Of each index of the memtable.
-    pub(crate) indexed: Vec<Vec<(Place, Held)>>,
+    pub(crate) indexed: Vec<Vec<(PrimaryKey, Held)>>,
     partition: Partition,
     grown: isize,
     min_timestamp: i64,
@@ -35,7 +35,8 @@ pub(crate) struct Merged {
 impl Apart {
     pub(crate) fn merge(self) -> Result<Merged, MergeError> {
         let Apart { table, indexes, key, mut partition, mutations } = self;
-        let mut indexed: Vec<Vec<(Place, Held)>> = indexes.iter().map(|_| Vec::new()).collect();
+        let mut indexed: Vec<Vec<(PrimaryKey, Held)>> =
+            indexes.iter().map(|_| Vec::new()).collect();
         let (mut min_timestamp, mut grown) = (i64::MAX, 0);
         let mut merger = RowMerger::new(table.layout.clone());
         for mut mutation in mutations {
@@ -65,7 +66,7 @@ impl Memtable {
     pub(super) fn add_indexed(
         &mut self,
         index: usize,
-        indexed: &mut impl Iterator<Item = (Place, Held)>,
+        indexed: &mut impl Iterator<Item = (PrimaryKey, Held)>,
         most: usize,
     ) {
         let Some(index) = self.indexes.get_mut(index) else { return };

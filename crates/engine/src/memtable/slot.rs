@@ -9,7 +9,7 @@ use halcyon_io::clock::Instant;
 use halcyon_io::{Notify, drop_apart};
 use halcyon_schema::catalog::Table;
 use halcyon_sstable::attached::Held;
-use halcyon_stream::{MergeError, Mutation, PartitionKey, Place};
+use halcyon_stream::{MergeError, Mutation, PartitionKey, PrimaryKey};
 
 use super::{Apart, Memtable, Merged, Partition, RingBound};
 
@@ -114,7 +114,7 @@ impl Pin {
     pub(crate) fn add_indexed(
         &self,
         index: usize,
-        indexed: &mut impl Iterator<Item = (Place, Held)>,
+        indexed: &mut impl Iterator<Item = (PrimaryKey, Held)>,
         most: usize,
     ) -> isize {
         self.change(|memtable| memtable.add_indexed(index, indexed, most)).1

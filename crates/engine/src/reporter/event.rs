@@ -180,7 +180,7 @@ impl fmt::Display for Event {
                  compaction_throughput, or write less"
             ),
             Event::WritesNotSlowed { table } => {
-                write!(f, "writes to {table} are not slowed any more")
+                write!(f, "writes to {table} are no longer slowed")
             }
             Event::FlushFailed { table, why, .. } => {
                 write!(f, "a flush of {table} failed ({why}); it is tried again")

@@ -65,7 +65,7 @@ impl Schema {
             }
             self.tables.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
             let made = self.make_current(to, Changes { altered, created, gone }).await;
-            if matches!(made, Err(Error::Gone(_))) {
+            if matches!(made, Err(Error::JobLost(_))) {
                 // The rows are durable: the next start has the new schema.
                 self.reporter.broken("the schema");
             }

@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_io::Gone;
+use halcyon_io::JobLost;
 use halcyon_model::bytes::Put;
 use halcyon_model::{NO_DELETION_TIME, NO_TTL};
 use halcyon_schema::system_tables;
@@ -108,7 +108,7 @@ impl Schema {
 }
 
 /// The first error of the shards' answers.
-fn all_of(answers: Vec<Result<Result<()>, Gone>>) -> Result<()> {
+fn all_of(answers: Vec<Result<Result<()>, JobLost>>) -> Result<()> {
     answers.into_iter().try_for_each(|answer| answer?)
 }
 

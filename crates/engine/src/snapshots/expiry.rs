@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use halcyon_io::{Gone, ThreadPriority, contained, panic_point};
+use halcyon_io::{JobLost, ThreadPriority, contained, panic_point};
 
 use super::next_expiry::{NEVER, UNKNOWN};
 use super::{Snapshots, remove_folder};
@@ -25,7 +25,7 @@ impl Snapshots {
         let snapshots = self.clone();
         let body = move || async move {
             let removed = contained(snapshots.remove_expired_snapshots(now_ms)).await;
-            let next = removed.unwrap_or(Err(Error::Gone(Gone))).unwrap_or_else(|e| {
+            let next = removed.unwrap_or(Err(Error::JobLost(JobLost))).unwrap_or_else(|e| {
                 snapshots.tables.reporter.report(Event::SnapshotsNotExpired { why: e.to_string() });
                 UNKNOWN
             });

@@ -227,7 +227,8 @@ impl Snapshots {
     /// The folders of a table's snapshots in one data directory.
     async fn snapshot_folders(&self, table: &Path) -> Result<Vec<PathBuf>> {
         let snapshots = table.join("snapshots");
-        let entries = unless_gone(self.storage.disk.list(&snapshots).await)?.unwrap_or_default();
+        let entries =
+            unless_not_found(self.storage.disk.list(&snapshots).await)?.unwrap_or_default();
         let folders = entries.into_iter().filter(|entry| entry.is_dir);
         Ok(folders.map(|entry| snapshots.join(entry.name)).collect())
     }
@@ -342,16 +343,16 @@ impl Snapshots {
 /// Removes a folder with what is in it: folders of indexes, too. The manifest of a snapshot goes last: after a crash it still says when the
 /// rest expires.
 pub async fn remove_folder(disk: &Disk, folder: &Path) -> Result<()> {
-    let mut entries = unless_gone(disk.list(folder).await)?.unwrap_or_default();
+    let mut entries = unless_not_found(disk.list(folder).await)?.unwrap_or_default();
     entries.sort_by_key(|entry| entry.name == MANIFEST);
     for entry in entries {
         let path = folder.join(&entry.name);
         match entry.is_dir {
             true => Box::pin(remove_folder(disk, &path)).await?,
-            false => drop(unless_gone(disk.remove(&path).await)?),
+            false => drop(unless_not_found(disk.remove(&path).await)?),
         }
     }
-    unless_gone(disk.remove(folder).await)?;
+    unless_not_found(disk.remove(folder).await)?;
     Ok(())
 }
 
@@ -370,7 +371,7 @@ fn check_name(name: &str) -> Result<()> {
 }
 
 /// Two concurrent removals of one snapshot both succeed.
-fn unless_gone<T>(done: halcyon_io::Result<T>) -> Result<Option<T>> {
+fn unless_not_found<T>(done: halcyon_io::Result<T>) -> Result<Option<T>> {
     match done {
         Err(e) if e.is_not_found() => Ok(None),
         done => Ok(Some(done?)),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::time::Instant;
 
-use halcyon_compaction::strategy::{History, Moment, debt, pick};
+use halcyon_compaction::strategy::{History, PickContext, debt, pick};
 use halcyon_io::Random;
 use halcyon_model::options::MapOption;
 use halcyon_sstable::Descriptor;
@@ -78,7 +78,7 @@ async fn measure(count: i32) {
             crate::definition::Definition::of(altered, &node.engine.tables().catalog());
         store.definition.store(definition);
         let strategy = strategy_of(&store);
-        let moment = Moment {
+        let moment = PickContext {
             now_ms: 1_700_000_000_000,
             gc_before: 1_600_000_000,
             compacting: &BTreeSet::new(),

@@ -9,7 +9,7 @@ use halcyon_io::{Random, clock};
 use halcyon_model::hex;
 use halcyon_schema::index::{Index, IndexSearch, Search, TARGET};
 use halcyon_sstable::attached::component_name;
-use halcyon_stream::{Place, PlaceRange};
+use halcyon_stream::{PrimaryKey, PrimaryKeyRange};
 
 use super::*;
 use crate::Error;
@@ -32,8 +32,8 @@ fn equal(index: &str, value: i32) -> IndexSearch {
     IndexSearch { index: index.to_owned(), search: Search::Equal(value.to_be_bytes().to_vec()) }
 }
 
-fn everything() -> PlaceRange {
-    PlaceRange { start: Place::before_token(i64::MIN), end: None }
+fn everything() -> PrimaryKeyRange {
+    PrimaryKeyRange { start: PrimaryKey::before_token(i64::MIN), end: None }
 }
 
 fn int(bytes: &[u8]) -> i32 {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use halcyon_io::Random;
 use halcyon_model::analysis::Matching;
 use halcyon_schema::index::{CLASS_NAME, Index, IndexSearch, Search, TARGET};
-use halcyon_stream::{Place, PlaceRange};
+use halcyon_stream::{PrimaryKey, PrimaryKeyRange};
 
 use super::*;
 use crate::memtable::Memtable;
@@ -79,7 +79,7 @@ fn an_index_takes_a_few_times_its_texts() {
 async fn found(node: &Node, table: &Arc<Table>, asked: &[u8], limit: usize) -> BTreeSet<i32> {
     let search = Search::Like(Matching::Contains, asked.to_vec());
     let searches = [IndexSearch { index: "i".into(), search }];
-    let mut range = PlaceRange { start: Place::before_token(i64::MIN), end: None };
+    let mut range = PrimaryKeyRange { start: PrimaryKey::before_token(i64::MIN), end: None };
     let (mut all, mut last) = (BTreeSet::new(), None);
     loop {
         let candidates =

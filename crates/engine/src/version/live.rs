@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use halcyon_compaction::Kind;
-use halcyon_compaction::txn_log::Leftovers;
+use halcyon_compaction::txn_log::ReplacedFiles;
 use halcyon_io::{AccessMode, Disk, Mutex};
 use halcyon_model::schema::TableSchema;
 use halcyon_sstable::format::listing::ListedSSTable;
@@ -64,7 +64,7 @@ struct Obsolete {
 /// and cached is freed.
 pub(crate) fn replaced(
     sstables: &[Arc<LiveSSTable>],
-    leftovers: Leftovers,
+    leftovers: ReplacedFiles,
     forget: Job,
     background: Arc<Background>,
 ) {

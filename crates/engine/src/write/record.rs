@@ -340,7 +340,7 @@ fn check_clustering(
 
 /// The number of a recorded column in the table's layout.
 #[derive(Clone, Copy)]
-struct Place {
+struct RecordedColumn {
     column: u16,
     /// What was written at or before this is of a column that was dropped, and has come back since.
     dropped_at: i64,
@@ -359,13 +359,13 @@ fn read_rows(
         let dropped = table.schema.dropped.iter().find(|dropped| dropped.name.as_bytes() == name);
         dropped.map_or(i64::MIN, |dropped| dropped.dropped_time)
     };
-    let mut places: Vec<Option<Place>> = Vec::new();
+    let mut places: Vec<Option<RecordedColumn>> = Vec::new();
     for _ in 0..cursor.uvint()? {
         let complex = cursor.bool()?;
         let name = cursor.vbytes()?;
         let same = |column: &Column| column.name == name && column.is_complex() == complex;
         let column = columns.iter().position(same).and_then(|at| u16::try_from(at).ok());
-        places.push(column.map(|column| Place { column, dropped_at: dropped_at(name) }));
+        places.push(column.map(|column| RecordedColumn { column, dropped_at: dropped_at(name) }));
     }
     let mut rows = Vec::new();
     for _ in 0..cursor.uvint()? {
@@ -384,13 +384,20 @@ fn read_rows(
     Ok(rows)
 }
 
-fn read_place(cursor: &mut Cursor<'_>, places: &[Option<Place>]) -> DecodeResult<Option<Place>> {
+fn read_column(
+    cursor: &mut Cursor<'_>,
+    places: &[Option<RecordedColumn>],
+) -> DecodeResult<Option<RecordedColumn>> {
     let place = cursor.uvint()?;
     let known = usize::try_from(place).ok().and_then(|place| places.get(place));
     known.copied().ok_or_else(|| cursor.error(format!("column {place} of {}", places.len())))
 }
 
-fn read_row(cursor: &mut Cursor<'_>, places: &[Option<Place>], base: i64) -> DecodeResult<RowBuf> {
+fn read_row(
+    cursor: &mut Cursor<'_>,
+    places: &[Option<RecordedColumn>],
+    base: i64,
+) -> DecodeResult<RowBuf> {
     let mut row = RowBuf::new();
     row.parts.clustering = row.store(cursor.vbytes()?);
     let flags = cursor.u8()?;
@@ -411,7 +418,7 @@ fn read_row(cursor: &mut Cursor<'_>, places: &[Option<Place>], base: i64) -> Dec
     }
     if flags & row_flags::COMPLEX_DELETIONS != 0 {
         for _ in 0..cursor.uvint()? {
-            let place = read_place(cursor, places)?;
+            let place = read_column(cursor, places)?;
             let time = read_deletion(cursor, base)?;
             let kept = place.filter(|place| time.marked_for_delete_at > place.dropped_at);
             let deletion = kept.map(|place| ComplexDeletion { column: place.column, time });
@@ -426,12 +433,12 @@ fn read_row(cursor: &mut Cursor<'_>, places: &[Option<Place>], base: i64) -> Dec
 
 fn read_cell(
     cursor: &mut Cursor<'_>,
-    places: &[Option<Place>],
+    places: &[Option<RecordedColumn>],
     base: i64,
     row: &mut RowBuf,
 ) -> DecodeResult<()> {
     let flags = cursor.u8()?;
-    let place = read_place(cursor, places)?;
+    let place = read_column(cursor, places)?;
     let timestamp = if flags & cell_flags::ROW_TIMESTAMP != 0 {
         row.parts.liveness.timestamp
     } else {
@@ -442,7 +449,8 @@ fn read_cell(
     let local_deletion_time = if has_time { cursor.u32()? } else { NO_DELETION_TIME };
     let path = if flags & cell_flags::PATH != 0 { cursor.vbytes()? } else { &[] };
     let value = cursor.vbytes()?;
-    let Some(Place { column, .. }) = place.filter(|place| timestamp > place.dropped_at) else {
+    let Some(RecordedColumn { column, .. }) = place.filter(|place| timestamp > place.dropped_at)
+    else {
         return Ok(());
     };
     let (path, value) = (row.store(path), row.store(value));

@@ -272,18 +272,18 @@ impl Call {
         if let Some(number) = form.number(value) {
             return Ok(number);
         }
-        let place = self.place(value.len())?;
+        let place = self.allocate(value.len())?;
         self.memory()?.write(&mut self.store, place as usize, value)?;
         Ok(Val::I64(values::span(value.len(), place)))
     }
 
-    /// Where as many bytes can lie.
-    fn place(&mut self, len: usize) -> Result<u32, Trouble> {
+    /// The address of as many bytes.
+    fn allocate(&mut self, len: usize) -> Result<u32, Trouble> {
         if let Some((malloc, _)) = self.allocator {
             let len = i32::try_from(len)?;
             return match self.run(&malloc, &[Val::I32(len)])?.first() {
                 Some(Val::I32(place)) => Ok(place.cast_unsigned()),
-                _ => Err(format!("{MALLOC} returns no place").into()),
+                _ => Err(format!("{MALLOC} returned no address").into()),
             };
         }
         let memory = self.memory()?;
@@ -296,7 +296,9 @@ impl Call {
         if let Some(number) = form.bytes(result)? {
             return Ok(Some(number));
         }
-        let Val::I64(span) = result else { return Err("no place of a result".into()) };
+        let Val::I64(span) = result else {
+            return Err("the function returned no address of its result".into());
+        };
         let Some((len, place)) = values::parts(*span) else { return Ok(None) };
         let outside = || format!("a result of {len} bytes at {place} is outside of memory");
         let data = self.memory()?.data(&self.store);

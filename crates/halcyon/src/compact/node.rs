@@ -34,7 +34,7 @@ pub(super) struct NodeArgs {
     /// Where its JMX listens [default port: 7199]; its class path must have halcyon-cassandra.jar
     #[arg(long, value_name = "HOST[:PORT]")]
     node: Option<String>,
-    /// KEYSPACE or KEYSPACE.TABLE, parted by commas [default: all but the system's]
+    /// Comma-separated KEYSPACE or KEYSPACE.TABLE [default: all but the system's]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "node")]
     tables: Vec<String>,
     /// Take the tables back: Cassandra's own strategy with the same options
@@ -49,7 +49,7 @@ pub(super) struct NodeArgs {
     /// The user of JMX
     #[arg(short, long, value_name = "USER", requires = "node")]
     username: Option<String>,
-    /// The user's password, in sight of who lists processes; better --password-file, or HALCYON_JMX_PASSWORD in the environment
+    /// The user's password, visible in the process list; prefer --password-file, or HALCYON_JMX_PASSWORD in the environment
     #[arg(long, value_name = "PASSWORD", requires = "username", conflicts_with = "password_file")]
     password: Option<String>,
     /// A file with lines USER PASSWORD, as nodetool takes it

@@ -28,7 +28,7 @@ pub(super) struct Request {
     pub(super) port: u16,
     pub(super) user: String,
     pub(super) password: String,
-    /// Tables and keyspaces, parted by commas; empty: all.
+    /// Comma-separated tables and keyspaces; empty: all.
     pub(super) tables: String,
     /// Properties of its JVM.
     pub(super) properties: Vec<(String, String)>,

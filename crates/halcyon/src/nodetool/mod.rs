@@ -184,7 +184,7 @@ mod tests {
         let mut out = String::new();
         let outcome = block_on(execute(verb, call, &mut out));
         let Err(Failure::Failed(why)) = outcome else { panic!("{outcome:?}") };
-        assert_eq!(why, "move: this node owns all tokens, whichever are its own");
+        assert_eq!(why, "move: this node is alone in its ring and owns all tokens");
         assert_eq!(refused("getauthcacheconfig"), "Required option '--cache-name' is missing");
     }
 }

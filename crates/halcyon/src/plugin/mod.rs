@@ -29,7 +29,7 @@ const BACKUP: &str = ".before-halcyon";
 const ZIP: &[u8] = b"PK\x03\x04";
 const LARGEST_JAR: u64 = 64 << 20;
 
-/// Have an Apache Cassandra hand its compactions over, or no more: docs/operate/cassandra-plugin.md
+/// Install or remove the plug-in by which an Apache Cassandra hands its compactions over (docs/operate/cassandra-plugin.md)
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginVerb {
     /// Add the jar to the options of Cassandra's JVM, after showing the change; the node must be restarted then

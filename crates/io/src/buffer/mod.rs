@@ -295,7 +295,7 @@ impl BufferPool {
         if let Some(buffer) = self.take_if_free(len, tenure) {
             return Ok(buffer);
         }
-        let mut place = PlaceInLine { pool: self, tenure, ticket: None };
+        let mut place = Ticket { pool: self, tenure, ticket: None };
         loop {
             let releases = self.lock().releases;
             match self.wait_once(&mut place, capacity).await {
@@ -310,7 +310,7 @@ impl BufferPool {
     }
 
     /// Waits until there is a buffer (`Some`) or the pool's patience ends (`None`).
-    async fn wait_once(&self, place: &mut PlaceInLine<'_>, capacity: usize) -> Option<AlignedBuf> {
+    async fn wait_once(&self, place: &mut Ticket<'_>, capacity: usize) -> Option<AlignedBuf> {
         match self.0.central.patience {
             Patience::Time(duration) => {
                 let mut timer = pin!(compio::runtime::time::sleep(duration));
@@ -458,13 +458,13 @@ impl Share {
 }
 
 /// A waiter's ticket; leaving the line, served or not, lets the next one look.
-struct PlaceInLine<'a> {
+struct Ticket<'a> {
     pool: &'a BufferPool,
     tenure: Tenure,
     ticket: Option<u64>,
 }
 
-impl PlaceInLine<'_> {
+impl Ticket<'_> {
     fn poll_take(&mut self, cx: &mut Context<'_>, capacity: usize) -> Poll<AlignedBuf> {
         let central = &self.pool.0.central;
         let mut state = central.lock();
@@ -495,7 +495,7 @@ impl PlaceInLine<'_> {
     }
 }
 
-impl Drop for PlaceInLine<'_> {
+impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         let Some(mine) = self.ticket else { return };
         let mut state = self.pool.lock();

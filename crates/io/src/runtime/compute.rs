@@ -13,7 +13,7 @@ use super::entered::is_simulated;
 use super::panics::{caught, panic_point};
 use super::thread::{ThreadPriority, core_count, spawn_thread};
 use super::yield_now::yield_now;
-use crate::Gone;
+use crate::JobLost;
 use crate::sync::mutex::{Condvar, Mutex};
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -43,7 +43,7 @@ impl Pool {
     pub async fn run<T: Send + 'static>(
         self,
         job: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Gone> {
+    ) -> Result<T, JobLost> {
         if is_simulated() {
             yield_now().await;
             return Ok(job());
@@ -53,7 +53,7 @@ impl Pool {
             panic_point("a computation");
             drop(answer.send(job()));
         }));
-        answered.await.map_err(|_| Gone)
+        answered.await.map_err(|_| JobLost)
     }
 }
 
@@ -82,7 +82,7 @@ impl Queue {
 /// Does a job on a thread for computations, as [`Pool::run`].
 pub async fn compute<T: Send + 'static>(
     job: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Gone> {
+) -> Result<T, JobLost> {
     COMPUTE.run(job).await
 }
 
@@ -105,7 +105,7 @@ mod tests {
         block_on(async {
             let here = std::thread::current().id();
             for _ in 0..2 * core_count() {
-                let failed: Result<(), Gone> = compute(|| panic!("stays in it")).await;
+                let failed: Result<(), JobLost> = compute(|| panic!("stays in it")).await;
                 assert!(failed.is_err());
             }
             assert!(compute(move || std::thread::current().id() != here).await.unwrap());

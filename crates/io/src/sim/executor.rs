@@ -311,7 +311,7 @@ impl SimRuntime {
 
 impl Entered {
     fn poll(&self, task: u64, context: &mut Context<'_>) {
-        // Gone: it was woken once more than needed.
+        // JobLost: it was woken once more than needed.
         let Some(mut job) = self.tasks.borrow_mut().remove(&task) else { return };
         self.polled.set(task);
         self.polled_is_stopped.set(false);

@@ -28,7 +28,7 @@ const FIRST_CLIENT_PORT: u16 = 40_000;
 pub(super) struct Network {
     random: Random,
     listeners: BTreeMap<SocketAddr, Vec<Arc<Mutex<Backlog>>>>,
-    /// Gone when their claims are dropped.
+    /// JobLost when their claims are dropped.
     claims: BTreeMap<SocketAddr, Weak<()>>,
     next_port: u16,
     next_client: u16,

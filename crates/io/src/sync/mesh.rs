@@ -36,7 +36,7 @@ type Job<S> = Box<dyn FnOnce(Rc<S>) -> Pin<Box<dyn Future<Output = ()>>> + Send>
 /// The job is not done: the thread has ended, or a panic has ended the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an internal error has stopped it; the log of the node has more")]
-pub struct Gone;
+pub struct JobLost;
 
 /// Senders to every thread; a clone for each thread.
 pub struct Mesh<S> {
@@ -116,7 +116,7 @@ impl<S: 'static> Mesh<S> {
         &self,
         thread: usize,
         job: impl FnOnce(Rc<S>) -> F + Send + 'static,
-    ) -> Result<R, Gone>
+    ) -> Result<R, JobLost>
     where
         R: Send + 'static,
         F: Future<Output = R> + 'static,
@@ -130,12 +130,12 @@ impl<S: 'static> Mesh<S> {
         &self,
         thread: usize,
         job: impl FnOnce(Rc<S>) -> F + Send + 'static,
-    ) -> Result<R, Gone>
+    ) -> Result<R, JobLost>
     where
         R: Send + 'static,
         F: Future<Output = R> + 'static,
     {
-        let mailbox = self.mailboxes.get(thread).ok_or(Gone)?;
+        let mailbox = self.mailboxes.get(thread).ok_or(JobLost)?;
         let (answer, answered) = oneshot::channel();
         let job: Job<S> = Box::new(move |state| {
             Box::pin(async move {
@@ -144,8 +144,8 @@ impl<S: 'static> Mesh<S> {
                 let _ = answer.send(job(state).await);
             })
         });
-        mailbox.unbounded_send(job).map_err(|_| Gone)?;
-        answered.await.map_err(|_| Gone)
+        mailbox.unbounded_send(job).map_err(|_| JobLost)?;
+        answered.await.map_err(|_| JobLost)
     }
 
     /// Runs `job` on every thread at once, one hand-over each; the answers are in the order of the threads. Every job runs to its end,
@@ -153,7 +153,7 @@ impl<S: 'static> Mesh<S> {
     pub async fn on_each<R, F>(
         &self,
         job: impl Fn(Rc<S>) -> F + Clone + Send + 'static,
-    ) -> Vec<Result<R, Gone>>
+    ) -> Vec<Result<R, JobLost>>
     where
         R: Send + 'static,
         F: Future<Output = R> + 'static,
@@ -213,7 +213,7 @@ mod tests {
                 assert_eq!(answer, Ok(thread * 10_000 + round));
             }
             assert_eq!(mesh.on_each(|state| async move { *state }).await, [Ok(0), Ok(1)]);
-            assert_eq!(mesh.on(2, |_| async {}).await, Err(Gone));
+            assert_eq!(mesh.on(2, |_| async {}).await, Err(JobLost));
         });
         drop(mesh);
         for thread in threads {

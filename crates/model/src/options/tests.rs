@@ -4,20 +4,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::*;
 
-/// SplitMix64.
-struct Random(u64);
+struct Random(halcyon_io::Random);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
+        self.0.below(bound as u64) as usize
     }
 
     fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
@@ -199,7 +190,7 @@ fn accepted_options_are_never_refused_later() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
     let seed = now.as_nanos() as u64;
     println!("seed {seed}");
-    let mut random = Random(seed);
+    let mut random = Random(halcyon_io::Random::seeded(seed));
     let mut accepted = 0;
     for _ in 0..40_000 {
         let Ok(options) = options(&mut random) else { continue };

@@ -14,7 +14,7 @@ use std::fmt::Write;
 use halcyon_metrics::{Distribution, Kind, Metric, Origin, Sample, Unit, Value};
 
 use super::families::{Families, Lines, Part, Type};
-use super::names::Place;
+use super::names::NodeIdentity;
 use super::quantiles::quantiles;
 
 const PERCENTILES: [(f64, &str); 5] = [
@@ -28,7 +28,7 @@ const PERCENTILES: [(f64, &str); 5] = [
 /// A series is written as soon as its attribute is known.
 struct Stats<'a> {
     lines: Lines<'a>,
-    place: &'a Place,
+    place: &'a NodeIdentity,
     keyspace: &'a str,
     table: &'a str,
     path: String,
@@ -50,7 +50,7 @@ impl Stats<'_> {
     }
 }
 
-pub(super) fn add(families: &mut Families, place: &Place, sample: &Sample<'_>) {
+pub(super) fn add(families: &mut Families, place: &NodeIdentity, sample: &Sample<'_>) {
     let (metric, labels) = (sample.metric, sample.labels);
     let keyspace = labels.keyspace.unwrap_or_default();
     let name = metric.name.to_ascii_lowercase();

@@ -77,7 +77,7 @@ impl Families {
         let place = match self.places.get(&key) {
             Some(place) => *place,
             None => {
-                let place = self.place(name(), of, metric.help);
+                let place = self.family(name(), of, metric.help);
                 self.places.insert(key, place);
                 place
             }
@@ -87,11 +87,11 @@ impl Families {
 
     /// The lines of a family whose name depends on labels too.
     pub(super) fn named(&mut self, metric: &Metric, of: Type, name: String) -> Lines<'_> {
-        let place = self.place(name, of, metric.help);
+        let place = self.family(name, of, metric.help);
         Lines(&mut self.families[place])
     }
 
-    fn place(&mut self, name: String, of: Type, help: &'static str) -> usize {
+    fn family(&mut self, name: String, of: Type, help: &'static str) -> usize {
         let families = &mut self.families;
         *self.by_name.entry(name).or_insert_with_key(|name| {
             families.push(Family { name: name.clone(), of, help, lines: String::new() });

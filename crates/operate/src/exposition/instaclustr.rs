@@ -7,7 +7,7 @@
 use halcyon_metrics::{Metric, Origin, Sample, Unit, Value};
 
 use super::families::{Families, Part, Type};
-use super::names::Place;
+use super::names::NodeIdentity;
 
 /// A label that the name of a metric stands for, and its value.
 type Fixed = Option<(&'static str, &'static str)>;
@@ -114,7 +114,7 @@ fn known(metric: &Metric) -> Option<&'static Known> {
     KNOWN.iter().find(|(group, name, ..)| (*group, *name) == (metric.group, metric.name))
 }
 
-pub(super) fn add(families: &mut Families, place: &Place, sample: &Sample<'_>) {
+pub(super) fn add(families: &mut Families, place: &NodeIdentity, sample: &Sample<'_>) {
     let (metric, labels) = (sample.metric, sample.labels);
     let Some((_, _, here, fixed)) = known(metric).filter(|_| metric.origin == Origin::Cassandra)
     else {

@@ -15,7 +15,7 @@
 use halcyon_metrics::{Distribution, Kind, Metric, Origin, Sample, Unit, Value};
 
 use super::families::{Families, Pairs, Part, QUANTILES, Type};
-use super::names::Place;
+use super::names::NodeIdentity;
 use super::quantiles::quantiles;
 use super::snake::split;
 
@@ -37,7 +37,7 @@ fn label_names(group: &str) -> [&'static str; 3] {
     }
 }
 
-pub(super) fn add(families: &mut Families, place: &Place, sample: &Sample<'_>) {
+pub(super) fn add(families: &mut Families, place: &NodeIdentity, sample: &Sample<'_>) {
     let metric = sample.metric;
     let [keyspace, scope, path] = label_names(metric.group);
     // Such a scope is a part of the name.
@@ -131,7 +131,7 @@ const BOUND_LABELS: [&str; BOUNDS.len()] = [
 ];
 
 /// `jvm_memory_used{memory_type="heap"}`, `jvm_gc_g1_young_generation_count`.
-fn of_java(families: &mut Families, place: &Place, sample: &Sample<'_>) {
+fn of_java(families: &mut Families, place: &NodeIdentity, sample: &Sample<'_>) {
     let metric = sample.metric;
     let attribute = sample.labels.path.unwrap_or_default();
     let mut collector = String::new();

@@ -20,10 +20,15 @@ use halcyon_metrics::{Origin, Registry};
 
 use families::Families;
 pub use format::Format;
-pub use names::{Names, Place};
+pub use names::{Names, NodeIdentity};
 
 /// All metrics as they are now.
-pub(crate) fn render(registry: &Registry, names: Names, place: &Place, format: Format) -> String {
+pub(crate) fn render(
+    registry: &Registry,
+    names: Names,
+    place: &NodeIdentity,
+    format: Format,
+) -> String {
     let mut families = Families::default();
     registry.walk(&mut |sample| match (sample.metric.origin, names) {
         (Origin::Halcyon, _) => own::add(&mut families, &sample),

@@ -54,7 +54,7 @@ impl std::str::FromStr for Names {
 
 /// Who a node is among others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct NodeIdentity {
     pub cluster: String,
     pub datacenter: String,
     pub rack: String,

@@ -63,7 +63,7 @@ fn shown(format: Format) -> String {
 fn shown_as(names: Names, format: Format) -> String {
     let mut registry = Registry::default();
     registry.register(Arc::new(Node));
-    let place = Place {
+    let place = NodeIdentity {
         cluster: "c".to_owned(),
         datacenter: "dc1".to_owned(),
         rack: "r".to_owned(),
@@ -169,7 +169,7 @@ fn an_empty_histogram_has_one_family() {
     }
     let mut registry = Registry::default();
     registry.register(Arc::new(Idle));
-    let text = render(&registry, Names::JmxExporter, &Place::default(), Format::Prometheus);
+    let text = render(&registry, Names::JmxExporter, &NodeIdentity::default(), Format::Prometheus);
     let of = "halcyon_client_request_wait_seconds";
     let expected = format!("# TYPE {of} histogram\n{of}_bucket{{le=\"+Inf\"}} 0\n{of}_count 0\n");
     assert!(text.ends_with(&expected), "{text}");

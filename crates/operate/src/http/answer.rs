@@ -68,7 +68,9 @@ fn metrics(request: &Request<Incoming>, watched: &Watched) -> Answer {
         Some(Ok(bytes)) => answer.header(CONTENT_ENCODING, "gzip").body(Full::from(bytes)),
         _ => answer.body(Full::from(shown)),
     };
-    answer.unwrap_or_else(|_| text(StatusCode::INTERNAL_SERVER_ERROR, "no answer could be made\n"))
+    answer.unwrap_or_else(|_| {
+        text(StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be built\n")
+    })
 }
 
 /// The naming scheme that the parameter `names` chooses, else the node's own. The last one counts; others are ignored.

@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 
 use super::*;
-use crate::exposition::{Names, Place};
+use crate::exposition::{Names, NodeIdentity};
 
 /// What is answered to a request; `head` is the request without its end.
 fn ask(endpoint: &Endpoint, head: &str) -> String {
@@ -29,7 +29,7 @@ fn a_node_becomes_ready() {
     let starting = get("/ready");
     assert!(starting.starts_with("HTTP/1.1 503") && starting.contains("is starting"), "{starting}");
     assert!(get("/metrics").starts_with("HTTP/1.1 503"));
-    watched.show(Arc::default(), Place::default());
+    watched.show(Arc::default(), NodeIdentity::default());
     watched.become_ready(None);
     assert!(get("/ready").starts_with("HTTP/1.1 200"));
     let metrics = get("/metrics");
@@ -66,7 +66,7 @@ fn bad_requests_are_refused() {
 #[test]
 fn answers_are_compressed_for_who_asks() {
     let (endpoint, watched) = open();
-    watched.show(Arc::default(), Place::default());
+    watched.show(Arc::default(), NodeIdentity::default());
     let head = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\nAccept: application/openmetrics-text";
     let answer = ask(&endpoint, head);
     let lower = answer.to_ascii_lowercase();

@@ -48,7 +48,7 @@ pub(crate) async fn follow(
     };
     let failed = |error: Error| {
         Error::Server(format!(
-            "the schema is changed, and permissions on what it concerns are not: {error}; grant or revoke them"
+            "the schema has changed, but the permissions on its resource have not: {error}; grant or revoke them"
         ))
     };
     done.await.map(drop).map_err(failed)

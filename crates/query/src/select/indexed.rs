@@ -18,7 +18,7 @@ use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard};
 use halcyon_model::BoundKind;
 use halcyon_model::clustering::PositionBuf;
 use halcyon_scan::{PagingState, Scan};
-use halcyon_stream::{Layout, PartitionKey, Place, PlaceRange, Primed, Slice, Slices};
+use halcyon_stream::{Layout, PartitionKey, PrimaryKey, PrimaryKeyRange, Primed, Slice, Slices};
 
 use super::parts::{
     AT_ONCE, Measured, behind_row, index_not_available, invalid_state, token_range,
@@ -37,11 +37,14 @@ struct Group {
 }
 
 /// What is searched for a page, in the order of the result.
-pub(super) fn page_ranges(scan: &mut Scan, state: Option<&PagingState>) -> Result<Vec<PlaceRange>> {
+pub(super) fn page_ranges(
+    scan: &mut Scan,
+    state: Option<&PagingState>,
+) -> Result<Vec<PrimaryKeyRange>> {
     let mut ranges = ranges(scan);
     if let Some(state) = state {
         let (key, begin) = after(scan, state)?;
-        let is_behind = |range: &PlaceRange| match &scan.select.keys {
+        let is_behind = |range: &PrimaryKeyRange| match &scan.select.keys {
             Some(BoundKeys::Partitions(_)) => !range.start.is_in(&key),
             _ => false,
         };
@@ -55,7 +58,7 @@ pub(super) fn page_ranges(scan: &mut Scan, state: Option<&PagingState>) -> Resul
 }
 
 /// Where the next page begins: the partition of the last row, and the place behind that row.
-fn after(scan: &Scan, state: &PagingState) -> Result<(PartitionKey, Place)> {
+fn after(scan: &Scan, state: &PagingState) -> Result<(PartitionKey, PrimaryKey)> {
     let key = match &scan.select.keys {
         // Of a single partition the statement names the key.
         Some(BoundKeys::Partitions(keys)) if state.key.is_empty() => {
@@ -67,31 +70,31 @@ fn after(scan: &Scan, state: &PagingState) -> Result<(PartitionKey, Place)> {
     let place = match &state.clustering {
         Some(clustering) if state.remaining_in_partition > 0 && !clusterings.is_empty() => {
             let shared = key.bytes.as_slice().into();
-            Place::row(key.token, shared, clustering, clusterings).next()
+            PrimaryKey::row(key.token, shared, clustering, clusterings).next()
         }
-        _ => Place::after_partition(&key),
+        _ => PrimaryKey::after_partition(&key),
     };
     Ok((key, place))
 }
 
 /// The parts of the table that are searched, in its order.
-fn ranges(scan: &Scan) -> Vec<PlaceRange> {
+fn ranges(scan: &Scan) -> Vec<PrimaryKeyRange> {
     match &scan.select.keys {
         None => Vec::new(),
-        Some(BoundKeys::Partitions(keys)) => keys.iter().map(PlaceRange::partition).collect(),
+        Some(BoundKeys::Partitions(keys)) => keys.iter().map(PrimaryKeyRange::partition).collect(),
         Some(BoundKeys::Range(bounds)) => {
             let range = token_range(bounds);
             let start = match range.start {
-                RangeBound::AfterToken(token) => Place::after_token(token),
-                RangeBound::BeforeToken(token) => Some(Place::before_token(token)),
-                _ => Some(Place::before_token(i64::MIN)),
+                RangeBound::AfterToken(token) => PrimaryKey::after_token(token),
+                RangeBound::BeforeToken(token) => Some(PrimaryKey::before_token(token)),
+                _ => Some(PrimaryKey::before_token(i64::MIN)),
             };
             let end = match range.end {
-                RangeBound::AfterToken(token) => Place::after_token(token),
-                RangeBound::BeforeToken(token) => Some(Place::before_token(token)),
+                RangeBound::AfterToken(token) => PrimaryKey::after_token(token),
+                RangeBound::BeforeToken(token) => Some(PrimaryKey::before_token(token)),
                 _ => None,
             };
-            start.map(|start| PlaceRange { start, end }).into_iter().collect()
+            start.map(|start| PrimaryKeyRange { start, end }).into_iter().collect()
         }
     }
 }
@@ -100,7 +103,7 @@ fn ranges(scan: &Scan) -> Vec<PlaceRange> {
 pub(super) async fn read_shard(
     shard: &Rc<Shard>,
     scan: &mut Scan,
-    range: PlaceRange,
+    range: PrimaryKeyRange,
 ) -> Result<()> {
     let searches = scan.select.index.clone();
     let table = scan.select.plan.table.clone();
@@ -127,8 +130,8 @@ pub(super) async fn read_shard(
 pub(super) async fn read_places(
     shard: &Rc<Shard>,
     scan: &mut Scan,
-    from: Option<&Place>,
-    places: Vec<Place>,
+    from: Option<&PrimaryKey>,
+    places: Vec<PrimaryKey>,
 ) -> Result<()> {
     let table = scan.select.plan.table.clone();
     let mut groups = groups(places).into_iter().peekable();
@@ -162,7 +165,7 @@ pub(super) async fn read_places(
     Ok(())
 }
 
-fn groups(places: Vec<Place>) -> Vec<Group> {
+fn groups(places: Vec<PrimaryKey>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for place in places {
         let is_row = place.is_row();

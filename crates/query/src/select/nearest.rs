@@ -17,7 +17,7 @@ use halcyon_engine::{Error as EngineError, Neighbours, Shard};
 use halcyon_model::request::Consistency;
 use halcyon_scan::Scan;
 use halcyon_schema::index::NearestSearch;
-use halcyon_stream::{Place, PlaceRange};
+use halcyon_stream::{PrimaryKey, PrimaryKeyRange};
 
 use super::indexed;
 use super::parts::index_not_available;
@@ -105,7 +105,7 @@ pub(super) async fn read(
     }
     let wanted = scan.select.limits.rows as usize;
     let mut count = wanted;
-    let mut known: BTreeSet<Place> = BTreeSet::new();
+    let mut known: BTreeSet<PrimaryKey> = BTreeSet::new();
     loop {
         let mut found = candidates(shard, &scan, &search, count).await?;
         found.near.retain(|near| ranges.iter().any(|range| range.contains(&near.place)));
@@ -120,7 +120,7 @@ pub(super) async fn read(
             scan.breathe().await?;
             let room = wanted.saturating_sub(scan.page.nearest().0).max(AT_ONCE);
             let places = ahead.by_ref().map(|near| near.place);
-            let run: Vec<Place> =
+            let run: Vec<PrimaryKey> =
                 places.filter(|place| known.insert(place.clone())).take(room).collect();
             scan = read_places(shard, scan, run).await?;
         }
@@ -170,7 +170,11 @@ fn available(scan: &Scan, error: EngineError) -> Error {
 }
 
 /// All rows that can satisfy the WHERE clause, if indexes find few.
-async fn few(shard: &Rc<Shard>, scan: &Scan, ranges: &[PlaceRange]) -> Result<Option<Vec<Place>>> {
+async fn few(
+    shard: &Rc<Shard>,
+    scan: &Scan,
+    ranges: &[PrimaryKeyRange],
+) -> Result<Option<Vec<PrimaryKey>>> {
     let tables = shard.tables();
     let mut places = Vec::new();
     for range in ranges {
@@ -196,10 +200,10 @@ async fn few(shard: &Rc<Shard>, scan: &Scan, ranges: &[PlaceRange]) -> Result<Op
 async fn read_places(
     shard: &Rc<Shard>,
     mut scan: Box<Scan>,
-    places: Vec<Place>,
+    places: Vec<PrimaryKey>,
 ) -> Result<Box<Scan>> {
     let tables = shard.tables();
-    let mut by_shard: BTreeMap<usize, Vec<Place>> = BTreeMap::new();
+    let mut by_shard: BTreeMap<usize, Vec<PrimaryKey>> = BTreeMap::new();
     for place in places {
         by_shard.entry(tables.owner(place.token)).or_default().push(place);
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures_util::future::{LocalBoxFuture, join_all};
 use halcyon_engine::{Event, RangeBound, Read, ReadTarget, Shard, TokenRange};
 use halcyon_io::clock::{self, unix_seconds};
-use halcyon_io::{Gone, contained, panic_point, spawn};
+use halcyon_io::{JobLost, contained, panic_point, spawn};
 use halcyon_model::DeletionTime;
 use halcyon_scan::pace::Pace;
 use halcyon_schema::catalog::{Catalog, Table};
@@ -37,7 +37,7 @@ pub(crate) fn build(shard: &Rc<Shard>, view: TableId) {
     spawn(async move {
         while let Some(shard) = shard.upgrade() {
             let built = contained(build_all(&shard, view)).await;
-            let gone = || Err(Error::Server(Gone.to_string()));
+            let gone = || Err(Error::Server(JobLost.to_string()));
             let Err(error) = built.unwrap_or_else(gone) else { return };
             shard.reporter().report(Event::ViewNotBuilt { why: error.to_string() });
             drop(shard);

@@ -246,7 +246,10 @@ fn tell_identity(shard: &ShardServer, connection: &Connection) {
     else {
         return;
     };
-    shard.shared.log.debug(format_args!("{} shows the certificate of {subject}", connection.peer));
+    shard
+        .shared
+        .log
+        .debug(format_args!("{} presents the certificate of {subject}", connection.peer));
 }
 
 /// Logs where a role comes from, in the words of `CassandraCIDRAuthorizer`.

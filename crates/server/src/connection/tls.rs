@@ -231,7 +231,7 @@ impl Tls {
             Stage::Shaking(session) => session.take(),
             _ => None,
         };
-        let Some(mut session) = session else { return Err(gone()) };
+        let Some(mut session) = session else { return Err(interrupted()) };
         let (mut bytes, opened) = self.received.take();
         bytes.drain(..opened);
         if bytes.is_empty() {
@@ -243,14 +243,14 @@ impl Tls {
         let step = self.encryption.handshakes().run(move || {
             // The watch has closed the connection meanwhile: what waits behind it is more useful.
             let outcome = match since.is_some_and(|since| now() - since > HANDSHAKE_PATIENCE) {
-                true => Err(gone()),
+                true => Err(interrupted()),
                 false => session.receive(&bytes, &mut plain),
             };
             let mut answer = Vec::new();
             session.take_output(&mut answer);
             (session, outcome, bytes, plain, answer)
         });
-        let (session, outcome, bytes, plain, answer) = step.await.map_err(|_| gone())?;
+        let (session, outcome, bytes, plain, answer) = step.await.map_err(|_| interrupted())?;
         if !answer.is_empty() {
             // A client that has gone is noticed by the next read.
             let _ = self.socket.write(answer).await;
@@ -282,7 +282,7 @@ impl Tls {
         let outcome = match &mut *self.stage.borrow_mut() {
             Stage::Plain => None,
             Stage::Open(session) => Some(session.seal(part, &mut sealed)),
-            Stage::Undecided(_) | Stage::Shaking(_) => Some(Err(gone())),
+            Stage::Undecided(_) | Stage::Shaking(_) => Some(Err(interrupted())),
         };
         let length = part.len();
         match outcome {
@@ -309,6 +309,6 @@ impl Tls {
     }
 }
 
-fn gone() -> Failure {
+fn interrupted() -> Failure {
     Failure::Interrupted
 }

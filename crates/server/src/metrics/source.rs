@@ -15,9 +15,9 @@ const DECLARED: [Metric; 15] = [
     meter("AuthSuccess", "Logins."),
     meter("AuthFailure", "Refused logins."),
     meter("RequestDiscarded", "Requests that were refused because the node was overloaded."),
-    Metric::cassandra("Client", "PausedConnections", "Connections that wait for room.")
+    Metric::cassandra("Client", "PausedConnections", "Connections that wait for admission.")
         .of(Kind::Gauge, Unit::Count),
-    meter("ConnectionPaused", "Connections that began to wait for room."),
+    meter("ConnectionPaused", "Connections that began to wait for admission."),
     Metric::cassandra("CQL", "PreparedStatementsRatio", "Share of prepared executions.")
         .of(Kind::Gauge, Unit::Count),
     Metric::cassandra("CQL", "PreparedStatementsExecuted", "Executions of prepared statements."),
@@ -26,11 +26,7 @@ const DECLARED: [Metric; 15] = [
         .of(Kind::Meter, Unit::Count),
     Metric::cassandra("CQL", "PreparedStatementsCount", "Prepared statements that are kept.")
         .of(Kind::Gauge, Unit::Count),
-    Metric::cassandra(
-        "CQL",
-        "PreparedStatementsEvicted",
-        "Prepared statements that lost their room.",
-    ),
+    Metric::cassandra("CQL", "PreparedStatementsEvicted", "Prepared statements that were evicted."),
     Metric::own("Client", "RequestWait", "Time from the socket to the start of the statement.")
         .of(Kind::Timer, Unit::Nanoseconds),
 ];

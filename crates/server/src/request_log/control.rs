@@ -268,7 +268,7 @@ fn clean(folder: &std::path::Path) -> io::Result<()> {
     files.iter().filter(|found| is_of_log(found)).try_for_each(|found| append::remove(&found.path))
 }
 
-fn opened<T>(started: Result<io::Result<T>, halcyon_io::Gone>, options: &Options) -> Result<T> {
+fn opened<T>(started: Result<io::Result<T>, halcyon_io::JobLost>, options: &Options) -> Result<T> {
     let started = started.map_err(|gone| Error::Server(gone.to_string()))?;
     let directory = options.directory.display();
     started.map_err(|e| Error::Invalid(format!("cannot write to {directory}: {e}")))

@@ -171,7 +171,7 @@ impl Settings {
         let access = values.access(&mut errors);
         let access = errors.take(access);
         let data_dir = values.data_dir(overrides);
-        let place = errors.take(values.place(overrides)).flatten();
+        let place = errors.take(values.datacenter_and_rack(overrides)).flatten();
         let num_tokens = errors.take(values.num_tokens());
         let storage_port = errors.take(values.port("storage_port"));
         let transport = errors.take(values.transport(overrides, machine));
@@ -417,7 +417,7 @@ impl Values {
     }
 
     /// Data centre and rack, if the snitch says them.
-    fn place(&self, overrides: &Overrides) -> Result<Option<(String, String)>> {
+    fn datacenter_and_rack(&self, overrides: &Overrides) -> Result<Option<(String, String)>> {
         match self.class("endpoint_snitch").as_deref() {
             Some("SimpleSnitch") => Ok(Some((DATA_CENTER.to_owned(), RACK.to_owned()))),
             Some("GossipingPropertyFileSnitch") => {

@@ -23,7 +23,7 @@ use halcyon_io::Mutex;
 use halcyon_io::clock::Instant;
 
 use crate::log::{Level, Log};
-use crate::told::Told;
+use crate::recent_lines::RecentLines;
 
 /// `cassandra.monitoring_max_operations`
 const OPERATIONS_MAX: usize = 50;
@@ -157,7 +157,7 @@ impl SlowQueries {
         Some(Report { queries, dropped, timeout: self.timeout.load(Relaxed) })
     }
 
-    fn report(&self, log: &Log, told: &Told, elapsed: Duration) {
+    fn report(&self, log: &Log, told: &RecentLines, elapsed: Duration) {
         let Some(report) = self.take() else { return };
         let hint = "Some operations were slow, details available at debug level (debug.log)";
         if told.is_new(hint) {

@@ -27,11 +27,11 @@ fn alone(test: &str) {
 
 /// The panics of this process, each with its thread.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<String>>>);
+struct RecentLines(Arc<Mutex<Vec<String>>>);
 
-impl Told {
-    fn begin() -> Told {
-        let told = Told::default();
+impl RecentLines {
+    fn begin() -> RecentLines {
+        let told = RecentLines::default();
         let kept = told.0.clone();
         tell_panics(move |what| {
             let thread = std::thread::current();
@@ -100,7 +100,7 @@ fn what_panics_ends_alone() {
 #[test]
 #[ignore = "run by what_panics_ends_alone in a process of its own"]
 fn every_kind() {
-    let told = Told::begin();
+    let told = RecentLines::begin();
     let settings = "commitlog_total_space: 4MiB\nuser_defined_functions_enabled: true\n\
                     native_transport_idle_timeout: 100s\nmaterialized_views_enabled: true\n";
     let node = TestNode::start("panics", settings);
@@ -115,7 +115,7 @@ fn every_kind() {
 }
 
 /// What a request waits for fails the request.
-fn requests(node: &TestNode, peer: &mut Peer, told: &Told) {
+fn requests(node: &TestNode, peer: &mut Peer, told: &RecentLines) {
     let long =
         format!("SELECT v FROM ks.t WHERE k = 1 AND v = '{}' ALLOW FILTERING", "x".repeat(9_000));
     for (place, text, words) in [
@@ -144,7 +144,7 @@ fn requests(node: &TestNode, peer: &mut Peer, told: &Told) {
 }
 
 /// A connection's own tasks are its end, and no other's.
-fn connections(node: &TestNode, told: &Told) {
+fn connections(node: &TestNode, told: &RecentLines) {
     for place in ["the reader of a connection", "the writer of a connection"] {
         let mut other = node.started();
         panic_at(place);
@@ -166,7 +166,7 @@ fn connections(node: &TestNode, told: &Told) {
 }
 
 /// A task that runs by the clock is started again.
-fn what_is_always_there(node: &TestNode, told: &Told) {
+fn what_is_always_there(node: &TestNode, told: &RecentLines) {
     for place in [
         "the watch of stalled connections",
         "the watch of idle connections",
@@ -198,7 +198,7 @@ fn failure(peer: &mut Peer) -> String {
 }
 
 /// A flush keeps its memtable and a compaction its inputs; both are tried again.
-fn flushes_and_compactions(node: &TestNode, peer: &mut Peer, told: &Told) {
+fn flushes_and_compactions(node: &TestNode, peer: &mut Peer, told: &RecentLines) {
     for place in ["a flush", "a background job"] {
         assert_eq!(peer.query(INSERT), Answer::Void);
         panic_at(place);
@@ -228,7 +228,7 @@ fn flushes_and_compactions(node: &TestNode, peer: &mut Peer, told: &Told) {
     }
 }
 
-fn background(node: &TestNode, peer: &mut Peer, told: &Told) {
+fn background(node: &TestNode, peer: &mut Peer, told: &RecentLines) {
     panic_at("the build of a view");
     let view = "CREATE MATERIALIZED VIEW ks.w AS SELECT * FROM ks.t WHERE k IS NOT NULL AND v IS NOT NULL PRIMARY KEY (v, k)";
     assert!(matches!(peer.query(view), Answer::SchemaChange(_)));
@@ -277,7 +277,7 @@ fn again(ended: &TestNode) -> TestNode {
 #[test]
 #[ignore = "run by what_may_be_half_changed_ends_the_node in a process of its own"]
 fn half_changed() {
-    let _told = Told::begin();
+    let _told = RecentLines::begin();
     for (place, text) in [
         ("an apply", INSERT),
         ("an append", INSERT),

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::future::LocalBoxFuture;
 use halcyon_io::clock::Instant;
-use halcyon_io::{AccessMode, Disk, Gone};
+use halcyon_io::{AccessMode, Disk, JobLost};
 use halcyon_metrics::Registry;
 use halcyon_query::{Denylist, Result};
 
@@ -49,7 +49,7 @@ pub(crate) struct Facts {
 /// The servers of all shards, which are asked on their threads.
 pub(crate) trait Servers {
     /// The requests that each shard executes now.
-    fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, Gone>>>;
+    fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, JobLost>>>;
 
     /// Loads the denied partitions now.
     fn load_denylist(&self) -> LocalBoxFuture<'_, Result<()>>;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use futures_util::future::LocalBoxFuture;
 use halcyon_io::{AccessMode, Disk, Purpose, SequentialWriter, WriteOptions};
 use halcyon_model::Clusterings;
-use halcyon_stream::Place;
+use halcyon_stream::PrimaryKey;
 
 use super::file::{AttachedIndex, Encoder};
 use super::segment::SegmentBuilder;
@@ -97,7 +97,7 @@ impl IndexBuilder {
         }
     }
 
-    pub fn add(&mut self, place: Place, held: Held) {
+    pub fn add(&mut self, place: PrimaryKey, held: Held) {
         for entry in held.entries(place) {
             match self {
                 IndexBuilder::Terms(builder) => builder.add(entry),

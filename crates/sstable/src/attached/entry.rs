@@ -10,7 +10,7 @@ use std::sync::Arc;
 use halcyon_model::bytes::Put;
 use halcyon_model::token::murmur3_token;
 use halcyon_model::{Clusterings, Cursor, DecodeResult};
-use halcyon_stream::Place;
+use halcyon_stream::PrimaryKey;
 
 use super::Entry;
 
@@ -91,24 +91,24 @@ impl<'c, 'a> Entries<'c, 'a> {
     }
 
     /// The place of the entry whose term came last.
-    pub(super) fn place(&mut self) -> DecodeResult<Place> {
+    pub(super) fn primary_key(&mut self) -> DecodeResult<PrimaryKey> {
         let token = self.token();
         let key = self.shared.get_or_insert_with(|| Arc::from(self.key.unwrap_or_default()));
         let key = key.clone();
         let Some((clustering, offset)) = self.clustering else {
-            return Ok(Place::row(token, key, &[], &Clusterings::new(&[])));
+            return Ok(PrimaryKey::row(token, key, &[], &Clusterings::new(&[])));
         };
         let mut serialized = Cursor::at_offset(clustering, offset);
         self.clusterings.read(&mut serialized, self.clusterings.len())?;
         if serialized.remaining() > 0 {
             return Err(serialized.error("the clustering has more bytes than values"));
         }
-        Ok(Place::row(token, key, clustering, self.clusterings))
+        Ok(PrimaryKey::row(token, key, clustering, self.clusterings))
     }
 
     /// The next entry, whole.
     pub(super) fn next(&mut self) -> DecodeResult<Option<Entry>> {
         let Some(term) = self.next_term()? else { return Ok(None) };
-        Ok(Some(Entry { term: term.into(), place: self.place()? }))
+        Ok(Some(Entry { term: term.into(), place: self.primary_key()? }))
     }
 }

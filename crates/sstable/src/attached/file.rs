@@ -20,7 +20,7 @@ use halcyon_codec::{Algorithm, Decompressor, Method, append_once, crc32};
 use halcyon_io::{AccessMode, Disk, Purpose, ReadFile};
 use halcyon_model::bytes::Put;
 use halcyon_model::{Clusterings, Cursor, DecodeError, DecodeResult, path_component};
-use halcyon_stream::{Place, PlaceRange};
+use halcyon_stream::{PrimaryKey, PrimaryKeyRange};
 
 use super::entry::{Entries, encode_entry};
 use super::{Entry, Segment, Terms, Wanted};
@@ -222,7 +222,7 @@ impl AttachedIndex {
     }
 
     /// Which blocks can have entries of these terms; of a single term, those that can have them at or behind `from`.
-    fn blocks_of(&self, terms: &Terms, from: &Place) -> std::ops::Range<usize> {
+    fn blocks_of(&self, terms: &Terms, from: &PrimaryKey) -> std::ops::Range<usize> {
         let is_before = |block: &Block| match terms.single() {
             Some(term) => (&*block.first.term, &block.first.place) <= (term, from),
             None => terms.is_behind(&block.first.term),
@@ -234,7 +234,7 @@ impl AttachedIndex {
     }
 
     /// How many entries these terms have, about.
-    pub fn estimate(&self, terms: &Terms, from: &Place) -> u64 {
+    pub fn estimate(&self, terms: &Terms, from: &PrimaryKey) -> u64 {
         let each = self.entries / (self.blocks.len() as u64).max(1);
         self.blocks_of(terms, from).len() as u64 * each
     }
@@ -245,9 +245,9 @@ impl AttachedIndex {
         &self,
         caches: &ReadCaches,
         terms: &Terms,
-        range: &PlaceRange,
+        range: &PrimaryKeyRange,
         wanted: Option<Wanted<'_>>,
-        take: &mut impl FnMut(Place) -> bool,
+        take: &mut impl FnMut(PrimaryKey) -> bool,
     ) -> Result<()> {
         let is_single = terms.single().is_some();
         for number in self.blocks_of(terms, &range.start) {
@@ -268,7 +268,7 @@ impl AttachedIndex {
                 if wanted.is_some_and(|wanted| !wanted.has_token(entries.token())) {
                     continue;
                 }
-                let place = entries.place().map_err(corrupt)?;
+                let place = entries.primary_key().map_err(corrupt)?;
                 if range.contains(&place) {
                     if !take(place) {
                         return Ok(());

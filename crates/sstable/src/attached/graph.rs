@@ -138,7 +138,7 @@ impl Graph {
         Near { closeness: self.similarity.closeness(vector, self.vector(node)), node }
     }
 
-    fn place_of(&self, node: u32, level: u32) -> (usize, usize) {
+    fn links_of(&self, node: u32, level: u32) -> (usize, usize) {
         match (level, self.upper_at.get(node as usize)) {
             (0, _) => (node as usize * BASE, BASE),
             (level, Some(at)) if *at != NONE => {
@@ -149,14 +149,14 @@ impl Graph {
     }
 
     fn neighbours(&self, node: u32, level: u32) -> impl Iterator<Item = u32> + use<'_> {
-        let (start, count) = self.place_of(node, level);
+        let (start, count) = self.links_of(node, level);
         let all = if level == 0 { &self.base } else { &self.upper };
         let slots = all.get(start..start + count).unwrap_or_default();
         slots.iter().copied().take_while(|node| *node != NONE)
     }
 
     fn set_neighbours(&mut self, node: u32, level: u32, chosen: impl Iterator<Item = u32>) {
-        let (start, count) = self.place_of(node, level);
+        let (start, count) = self.links_of(node, level);
         let all = if level == 0 { &mut self.base } else { &mut self.upper };
         let slots = all.get_mut(start..start + count).unwrap_or_default();
         for (slot, node) in slots.iter_mut().zip(chosen.chain(std::iter::repeat(NONE))) {
@@ -225,7 +225,7 @@ impl Graph {
 
     /// Gives a vector a new neighbour, and takes one away if it has too many.
     fn link(&mut self, of: u32, new: Near, level: u32) {
-        let (_, most) = self.place_of(of, level);
+        let (_, most) = self.links_of(of, level);
         let mut all: Vec<u32> = self.neighbours(of, level).collect();
         if all.len() < most {
             all.push(new.node);

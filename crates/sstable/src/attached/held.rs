@@ -2,7 +2,7 @@
 //!
 //! A long text has thousands of them: one behind the other, they take a few bytes each, where an entry takes a hundred.
 
-use halcyon_stream::Place;
+use halcyon_stream::PrimaryKey;
 
 use super::{Entry, Terms};
 
@@ -31,7 +31,7 @@ impl Held {
         }
     }
 
-    pub fn entries(self, place: Place) -> impl Iterator<Item = Entry> {
+    pub fn entries(self, place: PrimaryKey) -> impl Iterator<Item = Entry> {
         let (one, several) = match self {
             Held::One(term) => (Some(term), TermSet::default()),
             Held::Several(terms) => (None, terms),

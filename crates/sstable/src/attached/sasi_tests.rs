@@ -8,7 +8,7 @@ use halcyon_io::Random;
 use halcyon_model::analysis::{Matching, Sasi};
 use halcyon_model::token::Partitioner;
 use halcyon_model::{Clusterings, CqlType};
-use halcyon_stream::{Layout, PartitionKey, Place};
+use halcyon_stream::{Layout, PartitionKey, PrimaryKey};
 
 use super::{Held, Part, Source, Target, Terms};
 
@@ -96,7 +96,7 @@ fn long_texts_have_short_terms() {
     let [of_text] = held_of_text.as_slice() else { panic!("one value") };
     // Seven rotations, and three that are cut short at the end.
     assert_eq!(of_text.count(), 10);
-    let place = Place::partition(&PartitionKey::of(&text));
+    let place = PrimaryKey::partition(&PartitionKey::of(&text));
     for entry in of_text.clone().entries(place) {
         assert_eq!(entry.term.len(), 4, "{:?}", entry.term);
     }

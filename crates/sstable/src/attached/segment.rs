@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use halcyon_model::bytes::Put;
 use halcyon_model::similarity::Similarity;
 use halcyon_model::{Clusterings, Cursor, DecodeResult};
-use halcyon_stream::Place;
+use halcyon_stream::PrimaryKey;
 
 use super::Entry;
 use super::entry::{Entries, encode_entry};
@@ -24,7 +24,7 @@ use super::graph::Graph;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Neighbour {
     pub score: f32,
-    pub place: Place,
+    pub place: PrimaryKey,
 }
 
 /// The nearest of some part of an index; of several parts, in no order.
@@ -147,7 +147,7 @@ impl Segment {
             0 => Similarity::Cosine,
             1 => Similarity::Euclidean,
             2 => Similarity::DotProduct,
-            other => return Err(cursor.error(format!("no similarity has the number {other}"))),
+            other => return Err(cursor.error(format!("unknown similarity function {other}"))),
         };
         let mut graph = Graph::new(similarity, cursor.count()?);
         let count = cursor.count()?;
@@ -195,7 +195,7 @@ impl Segment {
         Ok(Neighbours { near, others: Some(worst).filter(|_| !is_all) })
     }
 
-    fn places(&self, node: u32) -> DecodeResult<Vec<Place>> {
+    fn places(&self, node: u32) -> DecodeResult<Vec<PrimaryKey>> {
         let node = node as usize;
         let start = node.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
         let end = self.ends.get(node).copied().unwrap_or_default();
@@ -204,7 +204,7 @@ impl Segment {
         let mut entries = Entries::new(&mut cursor, &self.clusterings);
         let mut places = Vec::new();
         while entries.next_term()?.is_some() {
-            places.push(entries.place()?);
+            places.push(entries.primary_key()?);
         }
         Ok(places)
     }

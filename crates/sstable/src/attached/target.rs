@@ -10,7 +10,7 @@ use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::similarity::{Similarity, floats};
 use halcyon_model::token::split_key;
 use halcyon_model::{Clusterings, CqlType};
-use halcyon_stream::{Cell, Layout, Mutation, PartitionKey, Place, Row};
+use halcyon_stream::{Cell, Layout, Mutation, PartitionKey, PrimaryKey, Row};
 
 use super::{Held, TermSet, Terms};
 
@@ -149,7 +149,7 @@ impl Target {
     }
 
     /// Shows what each value of a mutation of the target's layout has.
-    pub fn of_mutation(&self, mutation: &Mutation, mut see: impl FnMut(Place, Held)) {
+    pub fn of_mutation(&self, mutation: &Mutation, mut see: impl FnMut(PrimaryKey, Held)) {
         let rows = mutation.rows.iter().map(|row| row.row());
         let of_static = mutation.static_row.as_ref().map(|row| row.row());
         match self.source {
@@ -169,18 +169,23 @@ impl Target {
     }
 
     /// Of a partition that has a row.
-    pub fn of_key(&self, key: &PartitionKey, mut see: impl FnMut(Place, Held)) {
+    pub fn of_key(&self, key: &PartitionKey, mut see: impl FnMut(PrimaryKey, Held)) {
         if let Source::PartitionKey(at, of) = self.source
             && let Some(value) = split_key(&key.bytes, of).and_then(|parts| parts.get(at).copied())
             && let Some(held) = self.indexed(value)
         {
-            see(Place::partition(key), held);
+            see(PrimaryKey::partition(key), held);
         }
     }
 
-    pub fn of_static(&self, key: &PartitionKey, row: &Row<'_>, mut see: impl FnMut(Place, Held)) {
+    pub fn of_static(
+        &self,
+        key: &PartitionKey,
+        row: &Row<'_>,
+        mut see: impl FnMut(PrimaryKey, Held),
+    ) {
         if let Source::Static(column) = self.source {
-            let place = Place::partition(key);
+            let place = PrimaryKey::partition(key);
             self.of_cells(column, row, |held| see(place.clone(), held));
         }
     }
@@ -190,10 +195,10 @@ impl Target {
         token: i64,
         key: &Arc<[u8]>,
         row: &Row<'_>,
-        mut see: impl FnMut(Place, Held),
+        mut see: impl FnMut(PrimaryKey, Held),
     ) {
         let clusterings = &self.layout.clusterings;
-        let place = || Place::row(token, key.clone(), row.clustering, clusterings);
+        let place = || PrimaryKey::row(token, key.clone(), row.clustering, clusterings);
         match self.source {
             Source::Regular(column) => {
                 let mut of_row = None;

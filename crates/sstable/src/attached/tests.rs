@@ -8,7 +8,7 @@ use std::sync::Arc;
 use halcyon_io::{AccessMode, Disk, Purpose, Random, SimRuntime};
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::{Clusterings, CqlType, Partitioner};
-use halcyon_stream::{Layout, PartitionKey, Place, PlaceRange};
+use halcyon_stream::{Layout, PartitionKey, PrimaryKey, PrimaryKeyRange};
 
 use super::*;
 use crate::read::ReadCaches;
@@ -51,14 +51,14 @@ fn target() -> Target {
 fn entry(random: &mut Random) -> Entry {
     let key = PartitionKey::of(&(random.below(20) as u16).to_be_bytes());
     let place = if random.below(10) == 0 {
-        Place::partition(&key)
+        PrimaryKey::partition(&key)
     } else {
         let (number, text) = ((random.below(40) as i32 - 20).to_be_bytes(), [b'x'; 7]);
         let text = text.get(..random.below(7) as usize).unwrap_or_default();
         let mut row = Vec::new();
         let values = [ClusteringValue::Bytes(&number), ClusteringValue::Bytes(text)];
         clusterings().write(&values, &mut row);
-        Place::row(key.token, key.bytes.as_slice().into(), &row, &clusterings())
+        PrimaryKey::row(key.token, key.bytes.as_slice().into(), &row, &clusterings())
     };
     let value = (random.below(12) as i32 - 6).to_be_bytes();
     Entry { term: target().term(&value), place }
@@ -67,9 +67,9 @@ fn entry(random: &mut Random) -> Entry {
 async fn places(
     index: &AttachedIndex,
     terms: &Terms,
-    range: &PlaceRange,
-    wanted: Option<&[Place]>,
-) -> crate::Result<Vec<Place>> {
+    range: &PrimaryKeyRange,
+    wanted: Option<&[PrimaryKey]>,
+) -> crate::Result<Vec<PrimaryKey>> {
     let mut found = Vec::new();
     let caches = ReadCaches::of_one_pass();
     let mut take = |place| {
@@ -84,8 +84,8 @@ async fn open(disk: &Disk, path: &str) -> crate::Result<AttachedIndex> {
     AttachedIndex::open(disk, Path::new(path), &clusterings(), AccessMode::Auto).await
 }
 
-fn range_of(a: Place, b: Place) -> PlaceRange {
-    PlaceRange { start: a.clone().min(b.clone()), end: Some(a.max(b)) }
+fn range_of(a: PrimaryKey, b: PrimaryKey) -> PrimaryKeyRange {
+    PrimaryKeyRange { start: a.clone().min(b.clone()), end: Some(a.max(b)) }
 }
 
 /// Proves that a file has exactly the entries that were written, found by term, range of terms and place, and that a sort in runs gives
@@ -132,9 +132,9 @@ fn what_is_written_is_found() {
                 let range = range_of(entry(&mut random).place, entry(&mut random).place);
                 let wanted = sorted.iter().filter(|e| terms.contains(&e.term));
                 let wanted = wanted.filter(|e| range.contains(&e.place)).map(|e| e.place.clone());
-                let wanted: Vec<Place> = wanted.collect();
+                let wanted: Vec<PrimaryKey> = wanted.collect();
                 assert_eq!(places(&index, &terms, &range, None).await.expect("read"), wanted);
-                let mut some: Vec<Place> =
+                let mut some: Vec<PrimaryKey> =
                     (0..random.below(30)).map(|_| entry(&mut random).place).collect();
                 some.sort();
                 let found = places(&index, &terms, &range, Some(&some)).await.expect("read");
@@ -158,7 +158,7 @@ fn damage_is_noticed() {
             .await
             .expect("written");
         let length = disk.stat(Path::new("/d/a.db")).await.expect("there").len;
-        let everything = PlaceRange { start: Place::before_token(i64::MIN), end: None };
+        let everything = PrimaryKeyRange { start: PrimaryKey::before_token(i64::MIN), end: None };
         let terms = Terms { start: Bound::Unbounded, end: Bound::Unbounded };
         let undamaged = open(&disk, "/d/a.db").await.expect("opens");
         let wanted = places(&undamaged, &terms, &everything, None).await.expect("read");

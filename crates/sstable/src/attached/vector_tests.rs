@@ -7,7 +7,7 @@ use std::sync::Arc;
 use halcyon_io::{AccessMode, Disk, Purpose, Random, SimRuntime};
 use halcyon_model::similarity::Similarity;
 use halcyon_model::{Clusterings, CqlType, Partitioner};
-use halcyon_stream::{Layout, PartitionKey, Place};
+use halcyon_stream::{Layout, PartitionKey, PrimaryKey};
 
 use super::*;
 
@@ -37,8 +37,8 @@ fn vector(random: &mut Random, dimension: usize) -> Vec<f32> {
     (0..dimension).map(|_| random.below(20_000) as f32 / 100.0 - 99.995).collect()
 }
 
-fn place(number: usize) -> Place {
-    Place::partition(&PartitionKey::of(&(number as u32).to_be_bytes()))
+fn place(number: usize) -> PrimaryKey {
+    PrimaryKey::partition(&PartitionKey::of(&(number as u32).to_be_bytes()))
 }
 
 /// Writes the vectors, each the row of its number.
@@ -122,7 +122,8 @@ fn the_nearest_are_found() {
                 assert!(hits * 100 >= wanted * 95, "{similarity:?} {count}: {hits} of {wanted}");
                 let all =
                     cache.nearest(&index, &vectors[0], count, count as u64).await.expect("read");
-                let places: BTreeSet<Place> = all.near.into_iter().map(|near| near.place).collect();
+                let places: BTreeSet<PrimaryKey> =
+                    all.near.into_iter().map(|near| near.place).collect();
                 assert_eq!((places.len(), all.others), (count, None));
             }
         });

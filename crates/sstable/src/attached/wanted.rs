@@ -1,13 +1,13 @@
 //! What an index has of a row, and the rows that a search is left with.
 
-use halcyon_stream::Place;
+use halcyon_stream::PrimaryKey;
 
 /// Some places, in order: those that a search for more than one value is left with.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a>(pub &'a [Place]);
+pub struct Wanted<'a>(pub &'a [PrimaryKey]);
 
 impl Wanted<'_> {
-    pub fn has(self, place: &Place) -> bool {
+    pub fn has(self, place: &PrimaryKey) -> bool {
         self.0.binary_search(place).is_ok()
     }
 
@@ -18,7 +18,7 @@ impl Wanted<'_> {
     }
 
     /// Whether one of them can be from one place to another one.
-    pub(super) fn is_between(self, first: &Place, past: Option<&Place>) -> bool {
+    pub(super) fn is_between(self, first: &PrimaryKey, past: Option<&PrimaryKey>) -> bool {
         let at = self.0.partition_point(|place| place.token < first.token);
         self.0.get(at).is_some_and(|place| past.is_none_or(|past| place.token <= past.token))
     }
@@ -29,7 +29,7 @@ impl Wanted<'_> {
 pub struct Entry {
     /// Byte-comparable.
     pub term: Box<[u8]>,
-    pub place: Place,
+    pub place: PrimaryKey,
 }
 
 impl Entry {

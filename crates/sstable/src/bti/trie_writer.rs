@@ -84,7 +84,7 @@ impl<P: Payload> TrieWriter<P> {
         }
         complete(&mut root, out);
         if root.measure_again(*out.position) > out.left_in_page() {
-            place_root(&mut root, out);
+            write_root(&mut root, out);
         }
         Ok(root.write(out))
     }
@@ -121,10 +121,10 @@ fn lay_out_children<P: Payload>(node: &mut Node<P>, out: &mut Output<'_>) {
             if left < PAGE {
                 out.pad_to_page();
             }
-            place(largest, out);
+            write_branch(largest, out);
             continue;
         };
-        place(child, out);
+        write_branch(child, out);
     }
     node.branch_size = 0;
     node.far_children = true;
@@ -134,7 +134,7 @@ fn lay_out_children<P: Payload>(node: &mut Node<P>, out: &mut Output<'_>) {
 
 /// Writes a branch, unless it turns out too large for the rest of the page now that its position is known: then it
 /// has its new size, and waits for another turn.
-fn place<P: Payload>(child: &mut Node<P>, out: &mut Output<'_>) {
+fn write_branch<P: Payload>(child: &mut Node<P>, out: &mut Output<'_>) {
     if child.far_children || child.far_in_branch {
         let left = out.left_in_page();
         if child.measure_again(*out.position) > left {
@@ -158,7 +158,7 @@ fn largest_unwritten<P: Payload>(children: &mut [Node<P>], limit: usize) -> Opti
 }
 
 /// Finds room for a root that does not fit the rest of the page.
-fn place_root<P: Payload>(root: &mut Node<P>, out: &mut Output<'_>) {
+fn write_root<P: Payload>(root: &mut Node<P>, out: &mut Output<'_>) {
     if root.total_size() <= PAGE {
         out.pad_to_page();
         if root.measure_again(*out.position) <= PAGE {

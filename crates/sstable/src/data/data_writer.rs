@@ -26,7 +26,7 @@ pub(crate) struct DataWriter {
 enum Stage {
     InPlace(Box<ChunkWriter>),
     Threads(Box<EncoderThreads>),
-    Gone,
+    Failed,
 }
 
 impl DataWriter {
@@ -99,12 +99,14 @@ impl DataWriter {
                     return Ok(());
                 }
                 // The thread ended early: its error is the reason.
-                Err(match std::mem::replace(&mut self.encoder, Stage::Gone) {
-                    Stage::Threads(threads) => threads.finish().await.err().unwrap_or_else(gone),
-                    _ => gone(),
+                Err(match std::mem::replace(&mut self.encoder, Stage::Failed) {
+                    Stage::Threads(threads) => {
+                        threads.finish().await.err().unwrap_or_else(failed_before)
+                    }
+                    _ => failed_before(),
                 })
             }
-            Stage::Gone => Err(gone()),
+            Stage::Failed => Err(failed_before()),
         }
     }
 
@@ -113,7 +115,7 @@ impl DataWriter {
         match &self.encoder {
             Stage::InPlace(writer) => writer.position(),
             Stage::Threads(threads) => threads.file_position(),
-            Stage::Gone => 0,
+            Stage::Failed => 0,
         }
     }
 
@@ -124,10 +126,10 @@ impl DataWriter {
             show(&last);
             self.hand_on(last).await?;
         }
-        match std::mem::replace(&mut self.encoder, Stage::Gone) {
+        match std::mem::replace(&mut self.encoder, Stage::Failed) {
             Stage::InPlace(writer) => writer.finish().await,
             Stage::Threads(threads) => threads.finish().await,
-            Stage::Gone => Err(gone()),
+            Stage::Failed => Err(failed_before()),
         }
     }
 }
@@ -135,13 +137,13 @@ impl DataWriter {
 /// A writer that is dropped half-way must not leave a thread behind that still writes, or creates, its file.
 impl Drop for DataWriter {
     fn drop(&mut self) {
-        if let Stage::Threads(threads) = std::mem::replace(&mut self.encoder, Stage::Gone) {
+        if let Stage::Threads(threads) = std::mem::replace(&mut self.encoder, Stage::Failed) {
             // The writer is dropped only after an error, which is what gets reported.
             threads.end();
         }
     }
 }
 
-fn gone() -> Error {
+fn failed_before() -> Error {
     Error::Invalid("the writer of Data.db has failed before".into())
 }

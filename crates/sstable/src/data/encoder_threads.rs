@@ -172,7 +172,7 @@ async fn write_all(
                 Spent { batch, encoded: None }
             }
             Piece::Encoded(encoded) => {
-                let spent = encoded.await.unwrap_or_else(|_| Err(helper_gone()))?;
+                let spent = encoded.await.unwrap_or_else(|_| Err(helper_panicked()))?;
                 if let Some(encoded) = &spent.encoded {
                     writer.write_encoded(encoded).await?;
                 }
@@ -188,7 +188,7 @@ async fn write_all(
     writer.finish().await
 }
 
-fn helper_gone() -> Error {
+fn helper_panicked() -> Error {
     Error::Invalid("a thread that compresses panicked".into())
 }
 

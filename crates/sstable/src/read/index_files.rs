@@ -40,7 +40,7 @@ impl IndexFiles {
             opened.map_err(|error| match error {
                 error if error.is_not_found() => {
                     let why =
-                        "partitions cannot be found without it; have Cassandra scrub the SSTable";
+                        "partitions cannot be found without it; rewrite the SSTable with Cassandra's sstablescrub";
                     Error::Missing { path, component, why: why.into() }
                 }
                 error => Error::Io(error),

@@ -35,7 +35,7 @@ pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// SplitMix64.
+/// SplitMix64: what Cassandra wrote of its sequence is in `bti/tests/cassandra.rs`, so `halcyon_io::Random` cannot replace it.
 pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {

@@ -240,7 +240,7 @@ impl<'i> BlockCheck<'i> {
         let said_end = offset.saturating_add(big.width);
         if said_end != end && !(is_last && said_end == end + 1) {
             self.error(
-                &format!("block at {offset} is info to end at {said_end}, not {end}"),
+                &format!("block at {offset} ends at {end}, the index says {said_end}"),
                 report,
             );
         }

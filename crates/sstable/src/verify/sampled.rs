@@ -33,7 +33,7 @@ impl<'s> SummaryCheck<'s> {
                 let what = format!("the entry at {offset} of Index.db has another key");
                 report.problem(Component::Summary, None, what);
             } else {
-                self.check_place(offset, report);
+                self.check_interval(offset, report);
                 break;
             }
         }
@@ -51,7 +51,7 @@ impl<'s> SummaryCheck<'s> {
     }
 
     /// Thinned samples follow no simple rule; full ones do.
-    fn check_place(&self, offset: u64, report: &mut VerifyReport) {
+    fn check_interval(&self, offset: u64, report: &mut VerifyReport) {
         let interval = u64::from(self.summary.min_index_interval.max(1));
         let is_full = self.summary.sampling_level == FULL_SAMPLING_LEVEL;
         if is_full && self.entries != interval * (self.next as u64 - 1) {

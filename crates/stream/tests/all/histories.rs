@@ -5,20 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::text::{self, TextStream, layout, spell};
+use halcyon_io::Random;
 use halcyon_stream::{Merge, PartitionKey, Purge, PurgeRule};
-
-/// Its own generator (splitmix64), so that a seed gives the same history after any upgrade of a library.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
-}
 
 /// (timestamp, local deletion time); the larger supersedes the smaller.
 type Deletion = (i64, u32);
@@ -65,11 +53,11 @@ type History = BTreeMap<&'static str, Partition>;
 
 const COLUMNS: [(&str, &str); 5] = [("a", ""), ("b", ""), ("m", "p"), ("m", "q"), ("m", "r")];
 
-fn deletion(dice: &mut Dice) -> Deletion {
+fn deletion(dice: &mut Random) -> Deletion {
     (dice.below(6) as i64, 3 + dice.below(5) as u32)
 }
 
-fn cell(dice: &mut Dice) -> Cell {
+fn cell(dice: &mut Random) -> Cell {
     let timestamp = dice.below(7) as i64;
     let value = ["x", "y", "xy"][dice.below(3) as usize].to_string();
     let local = 3 + dice.below(12) as u32;
@@ -86,7 +74,7 @@ fn cell(dice: &mut Dice) -> Cell {
     }
 }
 
-fn event(dice: &mut Dice, history: &mut History) {
+fn event(dice: &mut Random, history: &mut History) {
     let partition = history.entry(["j", "k", "l"][dice.below(3) as usize]).or_default();
     if dice.below(10) == 0 {
         partition.statics.cells.entry(("s", "")).or_default().insert(cell(dice));
@@ -124,7 +112,7 @@ fn event(dice: &mut Dice, history: &mut History) {
     }
 }
 
-fn history(dice: &mut Dice) -> History {
+fn history(dice: &mut Random) -> History {
     let mut history = History::new();
     for _ in 0..1 + dice.below(25) {
         event(dice, &mut history);
@@ -315,7 +303,7 @@ fn merged(sources: &[&str]) -> String {
 #[test]
 fn merging_random_histories() {
     for seed in 0..3000 {
-        let mut dice = Dice(seed);
+        let mut dice = Random::seeded(seed);
         let histories: Vec<History> = (0..2 + dice.below(3)).map(|_| history(&mut dice)).collect();
         let texts: Vec<String> = histories.iter().map(|h| model(h, None)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -336,7 +324,7 @@ fn merging_random_histories() {
 #[test]
 fn purging_random_histories() {
     for seed in 0..3000 {
-        let mut dice = Dice(seed ^ 0xdead);
+        let mut dice = Random::seeded(seed ^ 0xdead);
         let histories: Vec<History> = (0..1 + dice.below(3)).map(|_| history(&mut dice)).collect();
         let now = 4 + dice.below(12);
         let purging = Purging {

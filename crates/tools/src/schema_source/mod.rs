@@ -33,7 +33,7 @@ const MAX_SCHEMA_FILE: u64 = 64 << 20;
 pub struct SchemaSource {
     /// CREATE statements.
     pub file: Option<PathBuf>,
-    /// `[KEYSPACE.]TABLE`, if the folder's name does not tell.
+    /// `[KEYSPACE.]TABLE`, if the folder's name does not say which.
     pub table: Option<String>,
 }
 

@@ -16,7 +16,7 @@ use halcyon_io::Random;
 use halcyon_model::options::{Compaction, MapOption};
 
 use super::super::{
-    Candidate, History, Moment, Output, Reason, Task, estimated_remaining_tasks, major, pick,
+    Candidate, History, Output, PickContext, Reason, Task, estimated_remaining_tasks, major, pick,
 };
 
 /// A table of 100 MiB over the whole token space that never dies.
@@ -141,10 +141,10 @@ impl Case {
 
     fn ask<T>(
         &mut self,
-        ask: impl Fn(&Compaction, &[Candidate], &Moment<'_>, &mut History) -> T,
+        ask: impl Fn(&Compaction, &[Candidate], &PickContext<'_>, &mut History) -> T,
     ) -> T {
         let option = MapOption::checked(self.options.clone()).expect("options");
-        let moment = Moment {
+        let moment = PickContext {
             now_ms: self.now_ms,
             gc_before: self.gc_before,
             compacting: &self.compacting,

@@ -183,7 +183,7 @@ impl Reader {
         }
     }
 
-    fn place(&self, at: usize) -> String {
+    fn location(&self, at: usize) -> String {
         let before = self.chars.get(..at).unwrap_or(&self.chars);
         let line = before.iter().filter(|c| **c == '\n').count() + 1;
         let column = before.iter().rev().take_while(|c| **c != '\n').count() + 1;
@@ -191,18 +191,18 @@ impl Reader {
     }
 
     fn malformed(&self, why: &str, at: usize) -> Malformed {
-        Malformed { class: MALFORMED, message: format!("{why}\n at {}", self.place(at)) }
+        Malformed { class: MALFORMED, message: format!("{why}\n at {}", self.location(at)) }
     }
 
     fn ended(&self, why: &str) -> Malformed {
-        let place = self.place(self.chars.len());
+        let place = self.location(self.chars.len());
         let message = format!("Unexpected end-of-input: {why}\n at {place}");
         Malformed { class: ENDED, message }
     }
 
     /// The end of the text within what began at `start`.
     fn ended_in(&self, what: &str, start: usize) -> Malformed {
-        let start = self.place(start);
+        let start = self.location(start);
         self.ended(&format!("expected close marker for {what} (start marker at {start})"))
     }
 
@@ -358,7 +358,7 @@ impl Reader {
                 Ok(true)
             }
             Some(c @ ('}' | ']')) => {
-                let place = self.place(start);
+                let place = self.location(start);
                 let why = format!(
                     "Unexpected close marker '{c}': expected '{marker}' (for {what} starting at {place})"
                 );

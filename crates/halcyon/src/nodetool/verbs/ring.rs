@@ -124,7 +124,7 @@ pub(super) const VERBS: &[Verb] = &[
         "Move the node to another token",
         &[],
         required("<new token>", "The new token", "newToken"),
-        "this node owns all tokens, whichever are its own",
+        "this node is alone in its ring and owns all tokens",
     ),
     verb("netstats", "Print streams and messages of the node", &[HUMAN], None, |_, node, out| {
         Box::pin(ring::network(node, out))

@@ -115,15 +115,15 @@ fn startup(envelope: &Envelope) -> Option<Startup> {
     }
 }
 
-/// Xorshift, seeded.
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct Random(halcyon_io::Random);
 
 impl Random {
+    pub(crate) fn seeded(seed: u64) -> Random {
+        Random(halcyon_io::Random::seeded(seed))
+    }
+
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound.max(1)
+        self.0.below(bound)
     }
 
     pub(crate) fn bytes(&mut self, most: u64) -> Vec<u8> {

@@ -49,7 +49,7 @@ fn apply<'a>(node: &'a Node, write: &'a Write<'_>) -> Applied<'a> {
         let command = Command::decode(verb, argument).map_err(Error::Invalid)?;
         let tables = tables(&node.engine.tables().catalog(), keyspace, table)?;
         let what = format!("{verb} {keyspace} {table} {argument}");
-        node.facts.log.say(format_args!("a client commands: {}", what.trim_end()));
+        node.facts.log.say(format_args!("a client runs the command {}", what.trim_end()));
         execute(command, Target { node, keyspace, tables }).await
     })
 }

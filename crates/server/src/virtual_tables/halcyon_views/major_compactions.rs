@@ -92,7 +92,7 @@ fn apply(node: &Node, write: &Write<'_>) -> Result<()> {
         Assigned::Text("") | Assigned::Null => (WHOLE, None),
         Assigned::Text(argument) => (selection(table, argument)?, Some(argument.to_owned())),
         Assigned::Nothing if write.sets_something() => {
-            let what = "only keyspace_name, table_name and argument can be written; the others tell what became of it";
+            let what = "only keyspace_name, table_name and argument can be written; the other columns show its outcome";
             return Err(Error::Invalid(what.to_owned()));
         }
         Assigned::Nothing => (WHOLE, None),

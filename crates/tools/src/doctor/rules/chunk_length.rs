@@ -103,7 +103,7 @@ fn not_yet_rewritten(facts: &Facts, table: &Table, length: u32, asked: u32) -> F
             })
             .collect(),
         bytes_per_query: Some((in_vain * table.sstables_of_a_read()) as u64),
-        cost: "what was saved by the change is not saved yet".to_owned(),
+        cost: "the change saves nothing until the SSTables are rewritten".to_owned(),
         cure: vec![facts.rewrite(table)],
     }
 }

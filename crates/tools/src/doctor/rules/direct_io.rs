@@ -30,7 +30,7 @@ fn corrupting_kernel(machine: &Machine) -> Option<Finding> {
         what: "this kernel corrupts files that are written directly".to_owned(),
         evidence: vec![why, format!("the file system is {}", kind_of(machine))],
         bytes_per_query: None,
-        cost: if is_ext4 { "data" } else { "nothing here: only ext4 is concerned" }.to_owned(),
+        cost: if is_ext4 { "data" } else { "nothing: the fault concerns ext4 only" }.to_owned(),
         cure: vec![
             "apt install linux-image-amd64 && reboot   # any kernel but 6.1.64 and 6.1.65".to_owned(),
             "# until then: commitlog_disk_access_mode: standard, background_write_disk_access_mode: standard (cassandra.yaml)".to_owned(),

@@ -52,9 +52,10 @@ pub(super) fn examine(facts: &Facts) -> Vec<Finding> {
     let in_vain = sstables * (ahead as f64 - wanted).max(0.0);
     let shown = units::bytes(in_vain as u64);
     let (severity, cost) = match how(facts) {
-        Reads::Direct => {
-            (Severity::Note, "nothing here: Halcyon reads directly; other programs pay".to_owned())
-        }
+        Reads::Direct => (
+            Severity::Note,
+            "nothing for Halcyon, which reads directly; other programs pay".to_owned(),
+        ),
         Reads::Mapped => (
             Severity::Warning,
             format!("{shown} a query that misses the page cache (disk_access_mode: mmap)"),

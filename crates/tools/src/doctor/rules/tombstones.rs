@@ -33,7 +33,9 @@ pub(super) fn examine(facts: &Facts, table: &Table) -> Option<Finding> {
     }));
     let what = match is_read {
         true => format!("reads pass {:.0} tombstones (p99)", read.map_or(0.0, |read| read.p99)),
-        false => format!("{:.0} % of its cells are tombstones that could be gone", 100.0 * ratio),
+        false => {
+            format!("{:.0} % of its cells are tombstones that compaction could drop", 100.0 * ratio)
+        }
     };
     Some(Finding {
         severity: Severity::Warning,
@@ -81,7 +83,7 @@ mod tests {
     fn droppable_and_read() {
         let old =
             examine(&Facts::default(), &Table { droppable: 5e5, ..sound_table() }).expect("found");
-        assert_eq!(old.what, "50 % of its cells are tombstones that could be gone");
+        assert_eq!(old.what, "50 % of its cells are tombstones that compaction could drop");
         assert_eq!(old.bytes_per_query, Some(256), "half of a partition of 512 stored bytes");
         assert!(!old.cure.iter().any(|cure| cure.contains("gc_grace")), "{:?}", old.cure);
         let seen = Quantiles { count: 10, p50: 90.0, p99: 1500.0, max: 1500.0 };

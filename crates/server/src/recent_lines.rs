@@ -12,9 +12,9 @@ const PAUSE: Duration = Duration::from_secs(600);
 const MOST: usize = 1_000;
 
 #[derive(Default)]
-pub(crate) struct Told(Mutex<HashMap<String, Instant>>);
+pub(crate) struct RecentLines(Mutex<HashMap<String, Instant>>);
 
-impl Told {
+impl RecentLines {
     /// Whether a text was not written in the last ten minutes. It is taken for written then.
     pub(crate) fn is_new(&self, text: &str) -> bool {
         let (mut told, time) = (self.0.lock(), now());

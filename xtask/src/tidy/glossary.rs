@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(column(row), ["news", "told"]);
     }
 
-    /// Proves that names are split in each spelling, and that a word within a word is none.
+    /// Proves that names are split in each spelling, and that a part of a word does not count.
     #[test]
     fn names_are_split() {
         assert_eq!(words("ReplayPlace"), ["replay", "place"]);

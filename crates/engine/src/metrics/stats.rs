@@ -35,7 +35,7 @@ pub struct TableStats {
     pub(crate) partitions: u64,
     pub(crate) compaction_bytes_written: u64,
     pub(crate) filter_absent: u64,
-    pub(crate) filter_false: u64,
+    pub filter_false: u64,
     pub(crate) row_cache_hits: u64,
     pub(crate) row_cache_misses: u64,
 }
@@ -63,7 +63,7 @@ impl TableStats {
     }
 
     /// Of all SSTables that reads considered by their Bloom filter, those that do not have the partition although the filter passes it.
-    fn filter_false_ratio(&self) -> f64 {
+    pub fn filter_false_ratio(&self) -> f64 {
         let all = self.filter_absent + self.filter_false + self.sstables_read;
         if all == 0 { 0.0 } else { self.filter_false as f64 / all as f64 }
     }

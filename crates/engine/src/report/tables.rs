@@ -39,6 +39,8 @@ pub struct TableDetails {
     pub partition_max: u64,
     pub partition_mean: u64,
     pub filter_memory: u64,
+    /// Of Filter.db.
+    pub filter_bytes: u64,
     pub summary_memory: u64,
     pub compression_memory: u64,
     pub droppable_tombstones: f64,
@@ -176,6 +178,8 @@ impl TableDetails {
         }
         let memory = live.table.memory();
         self.filter_memory += memory.filter;
+        // The file begins with the numbers of hashes and of words. An SSTable without a filter has none of it.
+        self.filter_bytes += if memory.filter > 0 { memory.filter + 8 } else { 0 };
         self.summary_memory += memory.summary + memory.positions;
         self.compression_memory += memory.offsets;
     }

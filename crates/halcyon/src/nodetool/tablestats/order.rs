@@ -82,6 +82,9 @@ fn value(of: &Statistics<'_>, key: &str) -> f64 {
     match key {
         "average_live_cells_per_slice_last_five_minutes" => of.mean("rows_per_read_mean"),
         "average_tombstones_per_slice_last_five_minutes" => of.mean("tombstones_per_read_mean"),
+        "bloom_filter_false_positives" => count("filter_false_positives"),
+        "bloom_filter_false_ratio" => of.mean("filter_false_ratio"),
+        "bloom_filter_space_used" => count("filter_bytes"),
         "bloom_filter_off_heap_memory_used" => count("filter_memory"),
         "compacted_partition_maximum_bytes" => count("partition_max"),
         "compacted_partition_mean_bytes" => count("partition_mean"),

@@ -197,6 +197,8 @@ impl Statistics<'_> {
             },
             count("Number of partitions (estimate)", self.count("partitions")),
             self.size("Memtable data size", self.count("memtable_bytes")),
+            // There is one kind of memory.
+            self.size("Memtable off heap memory used", 0),
             count("Memtable switch count", self.count("flushes")),
             // A node that asks no other has none to ask too early.
             count("Speculative retries", 0),
@@ -260,6 +262,9 @@ impl Statistics<'_> {
         let plain = |title, column: &str| count(title, self.count(column));
         let mean = |title, column: &str| double(title, self.double(column));
         let mut fields = vec![
+            plain("Bloom filter false positives", "filter_false_positives"),
+            rounded("Bloom filter false ratio", self.row.double("filter_false_ratio"), 5),
+            size("Bloom filter space used", "filter_bytes"),
             size("Bloom filter off heap memory used", "filter_memory"),
             size("Index summary off heap memory used", "summary_memory"),
             size("Compression metadata off heap memory used", "compression_memory"),

@@ -20,6 +20,9 @@ const CQL: &str = "CREATE TABLE halcyon_views.table_statistics (
     data_bytes bigint,
     disk_space bigint,
     droppable_tombstone_ratio double,
+    filter_bytes bigint,
+    filter_false_positives bigint,
+    filter_false_ratio double,
     filter_memory bigint,
     flushes bigint,
     level_bytes frozen<list<bigint>>,
@@ -108,6 +111,9 @@ fn push(node: &Node, details: Vec<halcyon_engine::TableDetails>, rows: &mut Rows
             of.data.into(),
             stats.disk_space.into(),
             of.droppable_tombstones.into(),
+            of.filter_bytes.into(),
+            stats.filter_false.into(),
+            stats.filter_false_ratio().into(),
             of.filter_memory.into(),
             stats.flushes.into(),
             of.level_bytes.as_slice().into(),
@@ -138,7 +144,7 @@ fn push(node: &Node, details: Vec<halcyon_engine::TableDetails>, rows: &mut Rows
     }
 }
 
-const COLUMNS: [&str; 36] = [
+const COLUMNS: [&str; 39] = [
     "keyspace_name",
     "table_name",
     "auto_compaction",
@@ -149,6 +155,9 @@ const COLUMNS: [&str; 36] = [
     "data_bytes",
     "disk_space",
     "droppable_tombstone_ratio",
+    "filter_bytes",
+    "filter_false_positives",
+    "filter_false_ratio",
     "filter_memory",
     "flushes",
     "level_bytes",

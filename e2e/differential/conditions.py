@@ -45,7 +45,8 @@ def token(draft, table):
             place = draft.long(rng.choice((0, 2**62, -(2**62), -(2**63), 2**63 - 1)))
         else:
             place = f"token({', '.join(key(draft, table, column) for column in table.of(PARTITION))})"
-        relations.append(f"token({names}) {operator} {place}")
+        repeated = f", {table.of(PARTITION)[0].name}" if rng.random() < 0.02 else ""
+        relations.append(f"token({names}{repeated}) {operator} {place}")
     return relations
 
 

@@ -78,6 +78,8 @@ class Reader:
         columns += [column.name for column in table.of(CLUSTERING)][: rng.randrange(4)]
         if rng.random() < 0.04:
             rng.shuffle(columns)
+        if rng.random() < 0.04:
+            columns.append(self._aggregate(draft))
         selection = ", ".join([*rng.sample(columns, min(len(columns), 2)), *(self._aggregate(draft) for _ in range(rng.choice((1, 2))))])
 
         def relations():
@@ -109,7 +111,10 @@ class Reader:
             orders = [order if not reverse else {"ASC": "DESC", "DESC": "ASC"}[order] for order in table.orders]
             orders = [rng.choice(("ASC", "DESC")) if rng.random() < 0.05 else order for order in orders]
             named = [f"{column.name} {order}" for column, order in zip(clusterings, orders)]
-            text += f" ORDER BY {', '.join(named[: rng.randrange(1, len(named) + 1)])}"
+            named = named[: rng.randrange(1, len(named) + 1)]
+            if rng.random() < 0.05:
+                named.append(rng.choice(named))
+            text += f" ORDER BY {', '.join(named)}"
         text += f" PER PARTITION LIMIT {draft.number(rng.choice((1, 1, 2, 3, 0)))}" if rng.random() < 0.1 else ""
         text += f" LIMIT {draft.number(rng.choice((1, 2, 3, 4, 7, 0)))}" if rng.random() < 0.2 else ""
         return text + (" ALLOW FILTERING" if may_filter and rng.random() < 0.1 else "")
@@ -129,7 +134,7 @@ class Reader:
     def _aggregate(self, draft):
         rng = self.rng
         if rng.random() < 0.25:
-            return rng.choice(("count(*)", "count(1)", "COUNT(*)"))
+            return rng.choice(("count(*)", "count(1)", "COUNT(*)", "count_rows()", '"countRows"()'))
         of = rng.choice(self.table.columns).name if rng.random() < 0.8 else self._selector(draft)
         return f"{rng.choice(_AGGREGATES)}({of})"
 
@@ -158,7 +163,10 @@ class Reader:
 
     def _of_scalar(self, name, kind):
         rng = self.rng
-        ways = [f"CAST({name} AS {rng.choice(_CASTS)})"]
+        cast = rng.choice(_CASTS)
+        ways = [f"CAST({name} AS {cast})", rng.choice((f"cast_as_{cast}({name})", f'"castAs{cast.capitalize()}"({name})'))]
+        if kind.name == "blob":
+            ways.append(f"blob_as_{rng.choice(_CASTS + ('empty', 'uuid', 'timeuuid', 'inet'))}({name})")
         if kind.name in kinds.NUMBERS:
             other = rng.choice(("1", "2", "0", "-1", "0.5", name, rng.choice(self.table.columns).name))
             ways += [f"-{name}", f"{name} {rng.choice('+-*/%')} {other}", f"{rng.choice(_OF_NUMBERS)}({name})", f"({name} + 1) * 2"]
@@ -174,7 +182,8 @@ class Reader:
             return [f"{name}.{rng.choice(kind.fields)[0]}"]
         if kind.name == "vector":
             similarity = rng.choice(("cosine", "euclidean", "dot_product"))
-            return [lambda: f"similarity_{similarity}({name}, {draft.term(kind, may_be_null=False)})"]
+            is_empty = rng.random() < 0.1
+            return [lambda: f"similarity_{similarity}({name}, {'[]' if is_empty else draft.term(kind, may_be_null=False)})"]
         if kind.name == "tuple":
             return [name]
         key = kind.key if kind.name == "map" else kind.element

@@ -180,19 +180,25 @@ pub fn murmur3_hash(key: &[u8]) -> (i64, i64) {
 /// Joins the components of a partition key: a single one unchanged, several as `u16` length, bytes, `00` each.
 /// `None` if a component (or the whole) exceeds the 65,535 bytes that a key may have.
 pub fn join_key(components: &[&[u8]]) -> Option<Vec<u8>> {
-    let key = match components {
-        [only] => only.to_vec(),
-        several => {
-            let mut key = Vec::with_capacity(several.iter().map(|c| c.len() + 3).sum());
-            for component in several {
-                key.extend_from_slice(&u16::try_from(component.len()).ok()?.to_be_bytes());
-                key.extend_from_slice(component);
-                key.push(0);
-            }
-            key
+    join(components).filter(|key| key.len() <= usize::from(u16::MAX))
+}
+
+/// The token of a partition key, also of one that is too long to be written. `None` if a component of several exceeds 65,535 bytes.
+pub fn token_of(components: &[&[u8]]) -> Option<Token> {
+    join(components).map(|key| murmur3_token(&key))
+}
+
+fn join(components: &[&[u8]]) -> Option<Vec<u8>> {
+    let [only] = components else {
+        let mut key = Vec::with_capacity(components.iter().map(|c| c.len() + 3).sum());
+        for component in components {
+            key.extend_from_slice(&u16::try_from(component.len()).ok()?.to_be_bytes());
+            key.extend_from_slice(component);
+            key.push(0);
         }
+        return Some(key);
     };
-    (key.len() <= usize::from(u16::MAX)).then_some(key)
+    Some(only.to_vec())
 }
 
 /// Splits a partition key into its `count` components. `None` if the bytes are not such a key.

@@ -24,10 +24,14 @@ pub fn describe(
     keyspace: Option<&str>,
 ) -> Result<Vec<Element>> {
     let internals = describe.internals;
-    let all = |kind: fn(&Keyspace) -> Vec<Element>| {
+    let all = |kind: fn(&Keyspace) -> Vec<Element>| -> Result<Vec<Element>> {
         // With a keyspace in force, only its elements are listed.
-        let listed = sorted(catalog).into_iter().filter(|of| keyspace.is_none_or(|k| k == of.name));
-        listed.flat_map(kind).map(|element| Element { statement: None, ..element }).collect()
+        let listed = match keyspace {
+            Some(name) => vec![find_keyspace(catalog, name)?],
+            None => sorted(catalog),
+        };
+        let elements = listed.into_iter().flat_map(kind);
+        Ok(elements.map(|element| Element { statement: None, ..element }).collect())
     };
     match &describe.target {
         DescribeTarget::Cluster => Err(Error::invalid_request("not a schema element")),
@@ -35,14 +39,14 @@ pub fn describe(
             .into_iter()
             .map(|of| Element { statement: None, ..keyspace_element(of) })
             .collect()),
-        DescribeTarget::Tables => Ok(all(tables)),
-        DescribeTarget::Types => Ok(all(|of| {
+        DescribeTarget::Tables => all(tables),
+        DescribeTarget::Types => all(|of| {
             let mut found = types(of);
             found.sort_by_key(|element| unquoted(&element.name).to_lowercase());
             found
-        })),
-        DescribeTarget::Functions => Ok(all(functions)),
-        DescribeTarget::Aggregates => Ok(all(aggregates)),
+        }),
+        DescribeTarget::Functions => all(functions),
+        DescribeTarget::Aggregates => all(aggregates),
         DescribeTarget::Schema { full } => {
             let is_system = |name: &str| {
                 system::is_local(name)
@@ -162,9 +166,6 @@ fn generic(
     }
     if let Some(index) = index_element(of, &name.name) {
         return Ok(vec![index]);
-    }
-    if let Some(user_type) = of.types.get(&name.name) {
-        return Ok(vec![type_element(of, user_type)]);
     }
     Err(Error::InvalidRequest(format!("'{}' not found in keyspace '{wanted}'", name.name)))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use halcyon_guardrails::{Flag, Threshold};
 use halcyon_model::CqlType;
+use halcyon_model::options::TableOptions;
 use halcyon_model::request::SchemaAction;
 use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableSchema};
 
@@ -36,6 +37,10 @@ pub(super) fn alter(
     }
     let found = catalog.keyspace(keyspace).and_then(|of| Some((of, of.tables.get(&name.name)?)));
     let Some((known, table)) = found else {
+        // Cassandra reads the options before it looks for the table.
+        if let TableChange::Options(options) = change {
+            table_options::alter(&mut TableOptions::default(), options)?;
+        }
         if if_exists {
             return Ok(unchanged(catalog));
         }

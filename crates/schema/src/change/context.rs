@@ -129,7 +129,7 @@ pub(super) fn first_duplicate<T: Copy + Ord>(mut names: impl Iterator<Item = T>)
     names.find(|name| !seen.insert(*name))
 }
 
-/// Refuses to make or drop a function where no client may (`AlterSchemaStatement.execute`).
+/// Refuses to make or drop a function or a trigger where no client may (`AlterSchemaStatement.execute`).
 pub(super) fn system_keyspace(catalog: &Catalog, keyspace: &str) -> Result<()> {
     match system::is_local(keyspace) || catalog.is_virtual(keyspace) {
         true => Err(invalid(format!("System keyspace '{keyspace}' is not user-modifiable"))),

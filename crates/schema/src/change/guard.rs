@@ -112,7 +112,6 @@ fn check_time_to_live(
     let Ok(stated) = table_options::for_new_table(options, context.default_compaction) else {
         return Ok(());
     };
-    let stated = stated.options;
     let is_windowed = matches!(stated.compaction().strategy, Strategy::TimeWindow(_));
     match is_windowed && stated.default_time_to_live == 0 {
         true => context.guard.allow(Flag::ZeroTtlOnTwcs).map_err(violated),

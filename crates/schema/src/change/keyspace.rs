@@ -189,17 +189,24 @@ fn unrecognized(
 }
 
 fn check_factor(text: &str) -> Result<()> {
-    if text.contains('/') {
-        return Err(Error::Configuration(
-            "Transient replication is not enabled on this node".to_owned(),
-        ));
+    let refused = |message: String| Err(Error::Configuration(message));
+    let number = |text: &str| {
+        let number = text.parse::<i32>();
+        number.map_err(|_| Error::Configuration(format!("For input string: \"{text}\"")))
+    };
+    let (full, transient) = match text.split_once('/') {
+        None => (number(text)?, 0),
+        Some((_, "")) => {
+            let format = "Replication factor format is <replicas> or <replicas>/<transient>";
+            return refused(format.to_owned());
+        }
+        Some((full, transient)) => (number(full)?, number(transient)?),
+    };
+    if let Some(negative) = [full, transient].into_iter().find(|factor| *factor < 0) {
+        return refused(format!("Replication factor must be non-negative, found {negative}"));
     }
-    let factor: i32 =
-        text.parse().map_err(|_| Error::Configuration(format!("For input string: \"{text}\"")))?;
-    if factor < 0 {
-        return Err(Error::Configuration(format!(
-            "Replication factor must be non-negative, found {factor}"
-        )));
+    if transient > 0 {
+        return refused("Transient replication is not enabled on this node".to_owned());
     }
     Ok(())
 }
@@ -269,7 +276,7 @@ pub(super) fn alter(
         };
     };
     let mut keyspace = Keyspace::clone(known);
-    if let Some(replication) = attributes.replication {
+    if let Some(replication) = attributes.replication.filter(|given| !given.is_empty()) {
         let strategy = replication.clone();
         keyspace.replication = check_replication(name, replication, &known.replication, context)?;
         check_strategy(&strategy, context)?;

@@ -25,7 +25,6 @@ They don't yet support SELECT queries with:\n \
 * Filters on columns without a SAI index.";
 
 pub(super) fn check(index: &Index, table: &Table) -> Result<()> {
-    check_names(&index.options)?;
     let target = index.options.get(TARGET).map_or("", String::as_str);
     if target.contains(',') {
         let what = "A storage-attached index cannot be created over multiple columns";
@@ -57,7 +56,9 @@ pub(super) fn check(index: &Index, table: &Table) -> Result<()> {
     let term_type = index.term_type(&column.cql_type);
     check_analysis(&term_type, &analysis)?;
     check_vector_options(&term_type, &index.options)?;
-    check_type(index, &term_type)
+    check_type(index, &term_type)?;
+    // Cassandra asks the index which options it does not know, and refuses them when it has answered.
+    check_names(&index.options)
 }
 
 /// Once for each index on vectors, each time when a table is validated.

@@ -35,8 +35,6 @@ pub(super) fn create(
     let key = declared_key(create)?;
     let keyspace = keyspace_name(&create.name, context)?;
     forbidden(catalog, keyspace, "CREATE", &format!("all tables in {keyspace}"))?;
-    let given = &create.properties.options;
-    let options = table_options::for_new_table(given, context.default_compaction)?;
     let known = existing(catalog, keyspace)?;
     if known.tables.contains_key(name) {
         if create.if_not_exists {
@@ -50,13 +48,15 @@ pub(super) fn create(
             ),
         });
     }
+    let given = &create.properties.options;
+    let options = table_options::for_new_table(given, context.default_compaction)?;
     if create.columns.iter().any(|column| column.mask.is_some()) {
         mask::check_enabled(context)?;
     }
     check_key(create, key)?;
     check_order(create, key)?;
     let mut schema = columns(create, key, known)?;
-    schema.options = options.options;
+    schema.options = options;
     schema.options.compact_storage = create.properties.compact_storage;
     checks::table_name(keyspace, name)?;
     checks::counters(&schema)?;
@@ -64,7 +64,7 @@ pub(super) fn create(
     if checks::is_counter(&schema) && schema.options.default_time_to_live > 0 {
         return Err(counter_ttl());
     }
-    let id = options.id.unwrap_or(context.table_id);
+    let id = table_options::table_id(given)?.unwrap_or(context.table_id);
     if let Some(other) = catalog.tables().find(|table| table.id == id) {
         return Err(invalid(format!("Table with id exists already: {}", other.full_name())));
     }

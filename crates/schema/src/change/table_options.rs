@@ -6,21 +6,18 @@ use halcyon_syntax::ast::TableOption;
 use crate::options::{given, uuid};
 use crate::{Error, Result};
 
-pub(super) struct NewTable {
-    pub(super) options: TableOptions,
-    pub(super) id: Option<[u8; 16]>,
-}
+/// An option that Cassandra knows and does not take by default.
+const AUTO_REPAIR: &str = "auto_repair";
 
 pub(super) fn for_new_table(
     stated: &[TableOption],
     default_compaction: Option<&MapOption<Compaction>>,
-) -> Result<NewTable> {
+) -> Result<TableOptions> {
     let mut options = TableOptions::default();
     read(&mut options, stated)?;
-    let id = find(stated, "id").map(table_id).transpose()?;
     options.compaction = options.compaction.or_else(|| default_compaction.cloned());
     options.complete();
-    Ok(NewTable { options, id })
+    Ok(options)
 }
 
 /// Cassandra validates what ALTER states over the defaults, not over what the table has (`TableAttributes.validate`): a
@@ -31,7 +28,7 @@ pub(super) fn alter(options: &mut TableOptions, stated: &[TableOption]) -> Resul
     alone.complete();
     check(&alone)?;
     read(options, stated)?;
-    if find(stated, "id").is_some() {
+    if table_id(stated)?.is_some() {
         return Err(Error::Configuration("Cannot alter table id.".to_owned()));
     }
     options.complete();
@@ -64,12 +61,15 @@ fn read(options: &mut TableOptions, stated: &[TableOption]) -> Result<()> {
         let Some(option) = find(stated, name) else { continue };
         options.set(name, given(&option.value)).map_err(|error| refused(option, error))?;
     }
-    let known = |name: &str| name == "id" || NAMES.contains(&name);
+    let known = |name: &str| name == "id" || name == AUTO_REPAIR || NAMES.contains(&name);
     let mut names: Vec<&str> = stated.iter().map(|option| option.name.text.as_str()).collect();
     // Cassandra's message names the first of a HashMap that has grown with the options.
     let entries = names.len();
     hash_order(&mut names, entries.max(11));
     match names.into_iter().find(|name| !known(name)).and_then(|name| find(stated, name)) {
+        None if find(stated, AUTO_REPAIR).is_some() => Err(Error::Configuration(format!(
+            "{AUTO_REPAIR} option is not supported unless auto-repair is enabled with -Dcassandra.autorepair.enable=true"
+        ))),
         None => Ok(()),
         Some(option) => Err(Error::Syntax {
             location: option.name.location,
@@ -78,10 +78,12 @@ fn read(options: &mut TableOptions, stated: &[TableOption]) -> Result<()> {
     }
 }
 
-fn table_id(option: &TableOption) -> Result<[u8; 16]> {
+/// The id that is stated.
+pub(super) fn table_id(stated: &[TableOption]) -> Result<Option<[u8; 16]>> {
+    let Some(option) = find(stated, "id") else { return Ok(None) };
     let invalid = || Error::Configuration("Invalid table id".to_owned());
     match given(&option.value) {
-        halcyon_model::options::Given::Text(text) => uuid(text).ok_or_else(invalid),
+        halcyon_model::options::Given::Text(text) => uuid(text).map(Some).ok_or_else(invalid),
         halcyon_model::options::Given::Map(_) => Err(Error::Syntax {
             location: option.name.location,
             message: "Invalid value for property 'id'. It should be a string".to_owned(),

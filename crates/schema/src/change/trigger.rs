@@ -4,7 +4,9 @@
 use halcyon_syntax::Result;
 use halcyon_syntax::ast::{CreateTrigger, Name, QualifiedName};
 
-use super::context::{Change, Context, existing, invalid, keyspace_name, unchanged};
+use super::context::{
+    Change, Context, existing, invalid, keyspace_name, system_keyspace, unchanged,
+};
 use crate::catalog::{Catalog, TableKind};
 
 pub(super) fn create(
@@ -12,7 +14,9 @@ pub(super) fn create(
     create: &CreateTrigger,
     context: &Context<'_>,
 ) -> Result<Change> {
-    let keyspace = existing(catalog, keyspace_name(&create.table, context)?)?;
+    let keyspace = keyspace_name(&create.table, context)?;
+    system_keyspace(catalog, keyspace)?;
+    let keyspace = existing(catalog, keyspace)?;
     let Some(table) = keyspace.tables.get(&create.table.name) else {
         return Err(invalid(format!("Table '{}' doesn't exist", create.table.name)));
     };
@@ -38,10 +42,11 @@ pub(super) fn remove(
     if_exists: bool,
     context: &Context<'_>,
 ) -> Result<Change> {
+    let keyspace = keyspace_name(table, context)?;
+    system_keyspace(catalog, keyspace)?;
     if if_exists {
         return Ok(unchanged(catalog));
     }
-    let keyspace = keyspace_name(table, context)?;
     let (name, table) = (&name.text, &table.name);
     Err(invalid(format!("Trigger '{name}' on '{keyspace}.{table}' doesn't exist")))
 }

@@ -15,7 +15,7 @@ use super::context::{
     with_keyspace,
 };
 use super::guard::{check_count, check_vector};
-use crate::catalog::{Catalog, Keyspace, Table};
+use crate::catalog::{Catalog, Keyspace, Table, TableKind};
 use halcyon_syntax::Result;
 use halcyon_syntax::ast::{CreateType, Name, QualifiedName, TypeChange, TypeText};
 use halcyon_syntax::lexer::{TokenKind, tokens};
@@ -345,6 +345,7 @@ fn check_unused(keyspace: &Keyspace, name: &[u8], full: &str) -> Result<()> {
     let uses: BTreeMap<&str, bool> = keyspace
         .tables
         .iter()
+        .filter(|(_, table)| table.kind != TableKind::View)
         .map(|(table_name, table)| {
             let used = table.all_columns().any(|column| mentions(&column.cql_type, name));
             (table_name.as_str(), used)

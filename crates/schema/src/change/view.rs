@@ -15,12 +15,13 @@ use super::context::{
 use super::guard::{check_count, check_properties};
 use super::mask;
 use super::table::event;
-use super::table_options::{self, NewTable};
+use super::table_options;
 use crate::catalog::{Catalog, ColumnRef, Keyspace, Table, TableKind};
 use crate::checks;
 use crate::view::{USAGE_WARNING, View};
 use halcyon_syntax::ast::{
-    CreateView, Name, QualifiedName, RawSelector, Relation, RelationTarget, Selection, TableOption,
+    CreateView, Name, QualifiedName, RawSelector, RawTerm, Relation, RelationTarget, Selection,
+    TableOption,
 };
 use halcyon_syntax::{Error, Result};
 
@@ -119,6 +120,23 @@ fn check_text<'a>(create: &'a CreateView, context: &Context<'a>) -> Result<&'a s
     Ok(keyspace)
 }
 
+/// Cassandra's message shows the selector; most of them it shows as the addresses of Java objects.
+fn not_by_name(selector: &RawSelector) -> Error {
+    let bound = |term: &Option<RawTerm>| term.as_ref().map(RawTerm::to_string).unwrap_or_default();
+    let part = match selector {
+        RawSelector::Element { selector, key } => Some((selector, key.to_string())),
+        RawSelector::Slice { selector, from, to } => {
+            Some((selector, format!("{}..{}", bound(from), bound(to))))
+        }
+        _ => None,
+    };
+    let shown = match part.as_ref().map(|(of, part)| (of.as_ref(), part)) {
+        Some((RawSelector::Column(column), part)) => format!(" (got {}[{part}])", column.text),
+        _ => String::new(),
+    };
+    invalid(format!("Can only select columns by name when defining a materialized view{shown}"))
+}
+
 /// The columns of the base that the view has.
 fn selected(create: &CreateView, base: &Table) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
@@ -126,13 +144,11 @@ fn selected(create: &CreateView, base: &Table) -> Result<BTreeSet<String>> {
         Selection::All => names.extend(base.all_columns().map(|column| column.name.clone())),
         Selection::Items(items) => {
             for item in items {
-                // Cassandra's messages end with the names of Java objects.
                 if item.alias.is_some() {
                     return refused("Cannot use aliases when defining a materialized view");
                 }
                 let RawSelector::Column(name) = &item.selector else {
-                    let what = "Can only select columns by name when defining a materialized view";
-                    return refused(what);
+                    return Err(not_by_name(&item.selector));
                 };
                 if base.find_column(&name.text).is_none() {
                     return Err(invalid(format!(
@@ -273,8 +289,8 @@ fn table(
 ) -> Result<Table> {
     let name = &create.name.name;
     let stated = &create.properties.options;
-    let NewTable { options, id } =
-        table_options::for_new_table(stated, context.default_compaction)?;
+    let options = table_options::for_new_table(stated, context.default_compaction)?;
+    let id = table_options::table_id(stated)?;
     table_options::check(&options)?;
     if options.default_time_to_live != 0 {
         return refused(

@@ -79,6 +79,7 @@ impl Machine {
             Machine::Uuid(at) if is_dash(at) => Expected::Char('-'),
             Machine::Uuid(_) => Expected::Set,
             Machine::Float(Float::Exponent(_)) => Expected::Digit,
+            Machine::Duration(Duration::Small) => Expected::Set,
             _ => Expected::Other,
         }
     }

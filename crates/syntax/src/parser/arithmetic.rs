@@ -3,6 +3,7 @@
 use super::cursor::Cursor;
 use crate::ast::ArithmeticOperator;
 use crate::error::Result;
+use crate::lexer::Token;
 
 /// An operand.
 pub(super) trait Operand: Sized {
@@ -12,6 +13,11 @@ pub(super) trait Operand: Sized {
 
     /// Whether the next sign belongs to an outer rule.
     fn ends(cursor: &mut Cursor<'_>) -> bool;
+
+    /// Whether an operand may begin with this token, where the grammar looks at it before it takes the `+`.
+    fn may_begin(_token: &Token<'_>) -> bool {
+        true
+    }
 }
 
 pub(super) fn sum<T: Operand>(cursor: &mut Cursor<'_>) -> Result<T> {
@@ -22,6 +28,9 @@ pub(super) fn sum<T: Operand>(cursor: &mut Cursor<'_>) -> Result<T> {
             "-" => ArithmeticOperator::Subtract,
             _ => break,
         };
+        if operator == ArithmeticOperator::Add && !T::may_begin(&cursor.peek_ahead(1)) {
+            return Err(cursor.no_viable_ahead(1));
+        }
         cursor.next();
         let right = product(cursor)?;
         cursor.wrap()?;

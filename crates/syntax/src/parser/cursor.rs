@@ -241,6 +241,14 @@ impl<'a> Cursor<'a> {
         Error::Syntax { location: self.location(), message: message.into() }
     }
 
+    /// The error of an action in Cassandra's grammar that throws.
+    pub(super) fn failed(&self, why: &str) -> Error {
+        let text = self.text;
+        self.refused(format!(
+            "Failed parsing statement: [{text}] reason: IllegalArgumentException {why}"
+        ))
+    }
+
     /// Whether an unquoted or quoted name stands so far ahead.
     pub(super) fn is_name_ahead(&self, ahead: usize) -> bool {
         let token = self.peek_ahead(ahead);

@@ -47,7 +47,7 @@ fn target(cursor: &mut Cursor<'_>) -> Result<DescribeTarget> {
     if only {
         cursor.next();
     }
-    if cursor.eat_word("keyspace") || cursor.eat_word("schema") {
+    if cursor.eat_word("keyspace") {
         let name = match cursor.is_name_ahead(0) || cursor.is_symbol("?") {
             true => Some(cursor.definite_name("keyspace")?.text),
             false => None,

@@ -167,7 +167,12 @@ fn tuples(cursor: &mut Cursor<'_>) -> Result<RelationValue> {
         return Err(cursor.no_viable());
     }
     cursor.next();
-    let terms = if cursor.is_symbol(")") { Vec::new() } else { cursor.list(tuple_or_marker)? };
+    // The first decides whether all are markers or all are tuples.
+    let terms = match cursor.peek().text {
+        ")" => Vec::new(),
+        "(" => cursor.list(tuple)?,
+        _ => cursor.list(|cursor| marker(cursor)?.ok_or_else(|| cursor.no_viable()))?,
+    };
     cursor.expect_symbol(")")?;
     Ok(RelationValue::Many(terms))
 }

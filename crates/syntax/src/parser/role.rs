@@ -146,7 +146,11 @@ fn role_option(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<()>
         set(cursor, &mut options.hashed_password, "HASHED PASSWORD", hash)?;
     } else if cursor.eat_word("options") {
         cursor.expect_symbol("=")?;
+        let is_second = !options.custom.is_empty();
         options.custom = option_map(cursor)?;
+        if is_second {
+            return Err(cursor.refused("Multiple definition for property 'OPTIONS'"));
+        }
     } else if cursor.eat_word("superuser") {
         let superuser = boolean(cursor)?;
         set(cursor, &mut options.superuser, "SUPERUSER", superuser)?;
@@ -178,14 +182,19 @@ fn access(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<()> {
         names = cursor.list(string)?;
         cursor.expect_symbol("}")?;
     }
-    let place = match what {
-        "datacenters" => &mut options.datacenters,
-        _ => &mut options.cidrs,
+    let (place, shown) = match what {
+        "datacenters" => (&mut options.datacenters, "DCs"),
+        _ => (&mut options.cidrs, "CIDR Groups"),
     };
     match place {
-        Some(_) if is_all => {}
-        Some(known) => known.extend(names),
         None => *place = Some(names),
+        Some(known) if is_all && !known.is_empty() => {
+            return Err(cursor.failed(&format!("{shown} have already been set")));
+        }
+        Some(known) if !is_all && known.is_empty() => {
+            return Err(cursor.failed("All has been set"));
+        }
+        Some(known) => known.extend(names),
     }
     Ok(())
 }

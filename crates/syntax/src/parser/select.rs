@@ -209,6 +209,9 @@ fn bare(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
 
 /// `(type) selector`, `(a, b)`, or a selector in parentheses, which is a tuple of one until its type is asked for.
 fn parentheses(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
+    if cursor.peek_ahead(1).is_symbol(")") {
+        cursor.peek_ahead(2);
+    }
     let hint = cursor.attempt(|cursor| {
         cursor.expect_symbol("(")?;
         let to = type_text(cursor)?;

@@ -11,10 +11,10 @@ use crate::lexer::{Token, TokenKind};
 /// A term; a token that cannot follow a term is an error.
 pub(super) fn term(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
     let term = cursor.deeper(sum::<RawTerm>)?;
-    if cursor.is_symbol("}") {
+    if follows_term(&cursor.peek()) {
+        // Whether a term ends is decided by two tokens: `+ 1` goes on, `+ column` does not.
         cursor.peek_ahead(1);
-    }
-    if !follows_term(&cursor.peek()) && !cursor.is_timeout() {
+    } else if !cursor.is_timeout() {
         return Err(cursor.no_viable());
     }
     Ok(term)
@@ -48,6 +48,18 @@ impl Operand for RawTerm {
             && cursor.is_column_ahead(1)
             && !cursor.peek_ahead(2).is_symbol("(")
             && !cursor.peek_ahead(2).is_symbol(".")
+    }
+
+    fn may_begin(token: &Token<'_>) -> bool {
+        match token.kind {
+            TokenKind::End => false,
+            TokenKind::Symbol => matches!(token.text, "?" | ":" | "[" | "{" | "(" | "-"),
+            TokenKind::Word => {
+                !words::is_reserved(token.text)
+                    || ["null", "nan", "infinity", "token"].iter().any(|word| token.is_word(word))
+            }
+            _ => true,
+        }
     }
 }
 
@@ -102,6 +114,22 @@ pub(super) fn marker(cursor: &mut Cursor<'_>) -> Result<Option<RawTerm>> {
     Ok(Some(RawTerm::Bind { index, name }))
 }
 
+/// A marker in a term. Cassandra takes a `?` for one after a look at the token behind it.
+fn value_marker(cursor: &mut Cursor<'_>) -> Result<Option<RawTerm>> {
+    if cursor.is_symbol("?") {
+        let behind = cursor.peek_ahead(1);
+        let is_operator = ["-", "*", "/", "%"].iter().any(|symbol| behind.is_symbol(symbol));
+        let is_cast = behind.is_word("as");
+        if !is_operator && !is_cast && !follows_term(&behind) && !behind.is_word("using") {
+            return Err(cursor.no_viable_ahead(1));
+        }
+        if is_cast {
+            cursor.peek_ahead(2);
+        }
+    }
+    marker(cursor)
+}
+
 /// A whole number or a marker: what LIMIT and USING take.
 pub(super) fn whole_number(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
     if let Some(marker) = marker(cursor)? {
@@ -118,7 +146,7 @@ fn simple(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
         if let Some(literal) = constant(cursor) {
             return Ok(literal);
         }
-        if let Some(marker) = marker(cursor)? {
+        if let Some(marker) = value_marker(cursor)? {
             return Ok(marker);
         }
         let token = cursor.peek();
@@ -165,6 +193,8 @@ fn braces(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
             entries.push(entry(cursor)?);
         }
         RawTerm::Map(entries)
+    } else if !cursor.is_symbol(",") && !cursor.is_symbol("}") {
+        return Err(cursor.no_viable());
     } else {
         let mut terms = vec![first];
         while cursor.eat_symbol(",") {
@@ -192,6 +222,9 @@ pub(super) fn map(cursor: &mut Cursor<'_>) -> Result<Vec<(RawTerm, RawTerm)>> {
 
 /// A tuple, or a type in front of a term.
 fn parentheses(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    if cursor.peek_ahead(1).is_symbol(")") {
+        return Err(cursor.no_viable_ahead(1));
+    }
     if cursor.peek_ahead(1).kind != TokenKind::String {
         let hint = cursor.attempt(|cursor| {
             cursor.expect_symbol("(")?;

@@ -142,16 +142,19 @@ fn push_type(
     if token.kind == TokenKind::Word && words::is_native_type(token.text) {
         if !cursor.peek_ahead(1).is_symbol(".") {
             check_end(cursor)?;
-            text.push_str(cursor.next().text);
+            text.push_str(&cursor.next().text.to_ascii_lowercase());
             return Ok(());
         }
     } else if cursor.is_name_ahead(0) && !cursor.peek_ahead(1).is_symbol(".") {
         check_end(cursor)?;
     }
-    let first = cursor.peek().text;
+    let first = cursor.peek();
     let named = type_name(cursor)?;
     let mark = text.len();
-    text.push_str(first);
+    match first.kind {
+        TokenKind::Word => text.push_str(&first.text.to_ascii_lowercase()),
+        _ => text.push_str(first.text),
+    }
     if named.keyspace.is_some() {
         text.push('.');
         text.push_str(&halcyon_model::types::quote_identifier_if_needed(&named.name));

@@ -152,7 +152,7 @@ pub(super) fn floor_days(days: i64, duration: Duration, start: i64) -> Result<i6
 }
 
 pub(super) fn floor_nanos(nanos: i64, duration: Duration) -> Result<i64> {
-    if duration.months != 0 || duration.days != 0 || duration.nanos >= DAY_NANOS {
+    if duration.months != 0 || duration.days != 0 || duration.nanos > DAY_NANOS {
         return Err(Error::invalid_request(
             "For time values, the floor can only be computed for durations smaller that a day",
         ));

@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
+use halcyon_model::types::quote_identifier_if_needed;
 
 use crate::plan::execution::{Execution, Work};
 use crate::plan::value::number::MAX_NUMBER;
@@ -47,7 +48,7 @@ pub use masking::Mask;
 pub use matching::{Argument, Match, assignable};
 pub use math::Math;
 pub use natives::Scalar;
-pub(crate) use natives::count_rows;
+pub(crate) use natives::{COUNT_ROWS, cast_target, count_rows};
 pub use resolve::resolve;
 pub use time::Time;
 
@@ -151,12 +152,9 @@ impl Function {
     /// `system.now : () -> timeuuid`
     pub fn signature(&self) -> String {
         let arguments: Vec<String> = self.arguments.iter().map(CqlType::cql_name).collect();
-        let name = if self.name.starts_with('_') {
-            format!("{}.\"{}\"", self.keyspace, self.name)
-        } else {
-            self.full_name()
-        };
-        format!("{name} : ({}) -> {}", arguments.join(", "), self.returns.cql_name())
+        let name = quote_identifier_if_needed(&self.name);
+        let keyspace = &self.keyspace;
+        format!("{keyspace}.{name} : ({}) -> {}", arguments.join(", "), self.returns.cql_name())
     }
 
     /// Whether a greater argument never gives a smaller result: only such may round the groups of a GROUP BY.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use halcyon_model::CqlType;
 use halcyon_model::hex;
 use halcyon_model::similarity::Similarity;
-use halcyon_model::token::{join_key, murmur3_token};
+use halcyon_model::token::token_of;
 use halcyon_model::value::{to_json_string, to_string};
 
 use super::aggregate::Aggregate;
@@ -17,7 +17,7 @@ use super::matching::Argument;
 use super::math::{self, Math};
 use super::time::Time;
 use super::vectors;
-use super::{Body, Function, Scope, cast_name};
+use super::{Body, Function, Scope};
 use crate::plan::execution::Execution;
 use crate::plan::json;
 use halcyon_syntax::ast::{ArithmeticOperator, operator_name};
@@ -111,7 +111,7 @@ impl Scalar {
 
 fn token(arguments: &[Option<&[u8]>]) -> Option<Vec<u8>> {
     let parts: Option<Vec<&[u8]>> = arguments.iter().copied().collect();
-    join_key(&parts?).map(|key| murmur3_token(&key).0.to_be_bytes().to_vec())
+    token_of(&parts?).map(|token| token.0.to_be_bytes().to_vec())
 }
 
 fn native(name: &str, arguments: Vec<CqlType>, returns: CqlType, scalar: Scalar) -> Function {
@@ -133,9 +133,24 @@ fn aggregate(
     Function { body: Body::Aggregate(aggregate), ..native(name, arguments, returns, Scalar::Now) }
 }
 
-/// `count(*)`, which has no name that a statement could call.
+/// `count(*)`
 pub(crate) fn count_rows() -> Function {
-    aggregate("countRows", vec![], CqlType::BigInt, Aggregate::CountRows)
+    aggregate("count_rows", vec![], CqlType::BigInt, Aggregate::CountRows)
+}
+
+/// The names by which a statement can call `count(*)`; the second one only in quotes.
+pub(crate) const COUNT_ROWS: [&str; 2] = ["count_rows", "countRows"];
+
+/// The type of a cast that is called by its name, `cast_as_text` or `"castAsText"`, as `CAST(x AS type)` spells it.
+pub(crate) fn cast_target(name: &str) -> Option<String> {
+    if let Some(to) = name.strip_prefix("cast_as_") {
+        return Some(to.to_owned());
+    }
+    let to = name.strip_prefix("castAs")?;
+    let (first, others) = to.split_at_checked(1)?;
+    let is_camel = first.chars().all(|c| c.is_ascii_uppercase())
+        && others.chars().all(|c| c.is_ascii_lowercase());
+    is_camel.then(|| to.to_ascii_lowercase())
 }
 
 pub(super) const NUMBERS: [CqlType; 9] = [
@@ -200,6 +215,9 @@ fn named(
             vec![native(name, key.collect(), CqlType::BigInt, Scalar::Token)]
         }
         "count" | "min" | "max" | "sum" | "avg" => aggregates(name, arguments)?,
+        _ if COUNT_ROWS.contains(&name) => {
+            vec![aggregate(name, vec![], CqlType::BigInt, Aggregate::CountRows)]
+        }
         "tojson" | "to_json" => {
             if arguments.len() != 1 {
                 return Err(wrong_number(name, "any"));
@@ -207,11 +225,6 @@ fn named(
             let of = inferred(name, arguments, 0, "any")?;
             of.map(|of| vec![native(name, vec![of], CqlType::Text, Scalar::ToJson)])
                 .unwrap_or_default()
-        }
-        "fromjson" | "from_json" if receiver.is_none() => {
-            return Err(Error::InvalidRequest(format!(
-                "{name}() cannot be used in the selection clause of a SELECT statement"
-            )));
         }
         "fromjson" | "from_json" => vec![from_json(name, arguments, receiver)?],
         _ => several(name, arguments)?,
@@ -233,7 +246,11 @@ fn from_json(
             "Function system.{name} requires an argument of type text, but found argument 1 of type {found}"
         )));
     }
-    let returns = receiver.cloned().unwrap_or(CqlType::Text);
+    let Some(returns) = receiver.cloned() else {
+        return Err(Error::InvalidRequest(format!(
+            "{name}() cannot be used in the selection clause of a SELECT statement"
+        )));
+    };
     Ok(native("from_json", vec![CqlType::Text], returns, Scalar::FromJson))
 }
 
@@ -249,8 +266,8 @@ fn several(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> {
     if let Some(function) = blob_function(name) {
         return Ok(vec![function]);
     }
-    if let Some(to) = name.strip_prefix("cast_as_") {
-        return Ok(native_named(to).map(|to| casts_to(&to)).unwrap_or_default());
+    if let Some(to) = cast_target(name) {
+        return Ok(native_named(&to).map(|to| casts_to(name, &to)).unwrap_or_default());
     }
     let found = if let Some((shape, which)) = collections::candidate(name, arguments)? {
         Some((shape, Scalar::Collections(which)))
@@ -381,9 +398,10 @@ fn operations(operator: ArithmeticOperator) -> Vec<Function> {
 }
 
 fn blob_function(name: &str) -> Option<Function> {
-    let named = |word: &str| {
-        let word = if word == "varchar" { "text" } else { word };
-        native_named(word)
+    let named = |word: &str| match word {
+        "varchar" => native_named("text"),
+        "empty" => Some(CqlType::Empty),
+        _ => native_named(word),
     };
     let to = name.strip_suffix("_as_blob").or_else(|| name.strip_suffix("asblob"));
     if let Some(cql_type) = to.and_then(named) {
@@ -395,11 +413,10 @@ fn blob_function(name: &str) -> Option<Function> {
 }
 
 /// The functions behind `CAST(x AS type)`.
-fn casts_to(to: &CqlType) -> Vec<Function> {
-    let name = cast_name(to);
+fn casts_to(name: &str, to: &CqlType) -> Vec<Function> {
     let of = |scalar: Scalar| {
-        let (to, name) = (to.clone(), name.clone());
-        move |from: CqlType| native(&name, vec![from], to.clone(), scalar.clone())
+        let to = to.clone();
+        move |from: CqlType| native(name, vec![from], to.clone(), scalar.clone())
     };
     match to {
         CqlType::Counter => Vec::new(),

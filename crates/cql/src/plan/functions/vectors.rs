@@ -21,6 +21,9 @@ pub(super) fn candidate(
     if arguments.len() != 2 {
         return Err(wrong_number(name, PARAMETERS));
     }
+    if arguments.iter().any(|argument| argument.list_len() == Some(0)) {
+        return Err(no_dimensions());
+    }
     let mut found: Option<CqlType> = None;
     for argument in arguments {
         let Some(vector) = float_vector(*argument) else {
@@ -64,6 +67,10 @@ fn no_float_vector(name: &str, text: &str, of: &CqlType) -> Error {
         "Function system.{name} requires a float vector argument, but found argument {text} of type {}",
         of.cql_name()
     ))
+}
+
+fn no_dimensions() -> Error {
+    Error::invalid_request("vectors may only have positive dimensions; given 0")
 }
 
 fn different_dimensions() -> Error {

@@ -29,14 +29,17 @@ fn refuse<T>(message: String) -> Result<T> {
 /// Values of some columns that follow each other.
 type Prefix = Vec<Vec<u8>>;
 
-fn check_length(value: &[u8]) -> Result<()> {
-    if value.len() > MAX_KEY {
-        return refuse(format!(
-            "Key length of {} is longer than maximum of {MAX_KEY}",
-            value.len()
-        ));
-    }
-    Ok(())
+fn too_long(length: usize) -> Error {
+    Error::InvalidRequest(format!("Key length of {length} is longer than maximum of {MAX_KEY}"))
+}
+
+fn check_length(length: usize) -> Result<()> {
+    if length > MAX_KEY { Err(too_long(length)) } else { Ok(()) }
+}
+
+/// Of a key, as Cassandra counts it: the bytes of its values.
+fn length(values: &[Vec<u8>]) -> usize {
+    values.iter().map(Vec::len).sum()
 }
 
 /// Every combination of the values that the restrictions on a key allow, each once, up to the first slice.
@@ -74,7 +77,6 @@ fn combinations<'r>(
             break;
         }
     }
-    prefixes.iter().flatten().try_for_each(|value| check_length(value))?;
     Ok(prefixes)
 }
 
@@ -103,11 +105,9 @@ impl Restrictions {
                     def.cql_type.validate(part).map_err(Error::InvalidRequest)?;
                 }
             }
+            check_length(length(&components))?;
             let Some(key) = join_key(&parts) else {
-                let length = components.iter().map(|part| part.len() + 3).sum::<usize>();
-                return refuse(format!(
-                    "Key length of {length} is longer than maximum of {MAX_KEY}"
-                ));
+                return Err(too_long(components.iter().map(|part| part.len() + 3).sum()));
             };
             if key.is_empty() {
                 return refuse("Key may not be empty".to_owned());
@@ -136,7 +136,15 @@ impl Restrictions {
         if is_compact && (names_rows || !is_delete) {
             check_compact(&prefixes, &names)?;
         }
-        if (is_compact && !is_delete) || names_rows {
+        let of_rows = (is_compact && !is_delete) || names_rows;
+        for prefix in &prefixes {
+            // Cassandra asks only rows, and then cannot write a longer bound in version nb.
+            match of_rows {
+                true => check_length(length(prefix))?,
+                false => prefix.iter().try_for_each(|value| check_length(value.len()))?,
+            }
+        }
+        if of_rows {
             let mut rows: Vec<Vec<u8>> =
                 prefixes.iter().map(|prefix| whole_clustering(prefix, table)).collect();
             // The first row in the partition's order is named in the error.
@@ -162,7 +170,7 @@ impl Restrictions {
             let Some(bound) = bound else { return Ok(None) };
             let names = names.get(first..first + bound.count).unwrap_or_default();
             let values = tuple(&bound.term, names, execution, Form::Slice)?;
-            values.iter().try_for_each(|value| check_length(value))?;
+            values.iter().try_for_each(|value| check_length(value.len()))?;
             Ok(Some((values, bound.inclusive)))
         };
         let is_descending = table.layout.clusterings.is_reversed(first);

@@ -256,7 +256,9 @@ pub(in crate::plan) fn tuple_list(
 
 fn partition_key(parts: &[&[u8]]) -> Result<PartitionKey> {
     let too_long = || {
-        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let values: usize = parts.iter().map(|part| part.len()).sum();
+        // Of several values, each has three bytes more in the key.
+        let len = if values > 65_535 { values } else { values + 3 * parts.len() };
         Error::InvalidRequest(format!("Key length of {len} is longer than maximum of 65535"))
     };
     join_key(parts).map(|bytes| PartitionKey::of(&bytes)).ok_or_else(too_long)

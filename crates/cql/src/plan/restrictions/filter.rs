@@ -32,11 +32,14 @@ impl Restrictions {
 /// The message about a missing value, as filters word it.
 pub(super) fn unsupported(error: Error) -> Error {
     match error {
-        Error::InvalidRequest(message) => Error::InvalidRequest(
-            message
-                .replace("Invalid null value in condition", "Unsupported null value")
-                .replace("Invalid unset value", "Unsupported unset value"),
-        ),
+        // What a tuple lacks is found where the tuple is made.
+        Error::InvalidRequest(message) if !message.contains("tuple field") => {
+            Error::InvalidRequest(
+                message
+                    .replace("Invalid null value in condition", "Unsupported null value")
+                    .replace("Invalid unset value", "Unsupported unset value"),
+            )
+        }
         other => other,
     }
 }

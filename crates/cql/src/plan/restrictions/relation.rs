@@ -380,6 +380,12 @@ pub(in crate::plan) fn token(
             "The token() function must be applied to all partition key components or none of them",
         ));
     }
+    let is_repeated = |at: usize, name: &&str| given.iter().take(at).any(|other| other == name);
+    if given.iter().enumerate().any(|(at, name)| is_repeated(at, name)) {
+        return Err(Error::invalid_request(
+            "The token() function contains duplicate partition key components",
+        ));
+    }
     if columns.iter().any(|column| column.kind != ColumnKind::PartitionKey) {
         return Err(Error::invalid_request(
             "The token() function must contains only partition key components",

@@ -110,6 +110,12 @@ fn group(
     }
     *function_seen = true;
     let resolved = Resolved::new(raw, table, to)?;
+    if let Some(function) = resolved.function.as_ref().filter(|function| function.is_aggregate()) {
+        return Err(Error::InvalidRequest(format!(
+            "Aggregate functions are not supported within the GROUP BY clause, got: {}",
+            function.full_name()
+        )));
+    }
     let mut names: Vec<ColumnRef> = Vec::new();
     columns_of(raw, &mut |named| names.extend(table.find_column(&named.text)));
     let column = match names.as_slice() {

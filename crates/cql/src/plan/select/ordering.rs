@@ -59,8 +59,11 @@ pub(super) fn prepare(
     let mut columns: Vec<(ColumnRef, bool)> = Vec::with_capacity(order_by.len());
     for order in order_by {
         let column = find_column(table, &order.column)?;
-        columns.retain(|(other, _)| *other != column);
-        columns.push((column, order.descending));
+        // A column that is named again keeps its position and takes the later direction.
+        match columns.iter_mut().find(|(other, _)| *other == column) {
+            Some((_, descending)) => *descending = order.descending,
+            None => columns.push((column, order.descending)),
+        }
     }
     let reversed = reversed(&columns, table, restrictions)?;
     let mut sort = Sort::new();

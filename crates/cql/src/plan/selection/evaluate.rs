@@ -87,7 +87,8 @@ impl Selector {
     }
 }
 
-fn field(value: &[u8], index: usize) -> Option<Vec<u8>> {
+/// The bytes of a field of a user type or a tuple.
+pub(super) fn field(value: &[u8], index: usize) -> Option<Vec<u8>> {
     let mut cursor = Cursor::new(value);
     for at in 0..=index {
         let len = usize::try_from(cursor.i32().ok()?);

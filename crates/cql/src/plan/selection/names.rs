@@ -2,6 +2,8 @@
 
 use halcyon_syntax::ast::{RawSelector, RawTerm};
 
+use crate::plan::functions::{COUNT_ROWS, cast_target};
+
 fn bound(term: &Option<RawTerm>) -> String {
     term.as_ref().map(RawTerm::to_string).unwrap_or_default()
 }
@@ -28,6 +30,13 @@ pub(super) fn shown(selector: &RawSelector, hides: &dyn Fn(&RawSelector) -> bool
                 matches!(arguments.as_slice(), [RawSelector::Term(RawTerm::Literal { .. })]);
             if function.name == "count" && is_constant {
                 return "count".to_owned();
+            }
+            if keyspace == "system" {
+                match (cast_target(&function.name), arguments.as_slice()) {
+                    (Some(to), [of]) => return format!("cast({} as {to})", name(of)),
+                    _ if COUNT_ROWS.contains(&&*function.name) => return "count".to_owned(),
+                    _ => {}
+                }
             }
             format!("{keyspace}.{}({})", function.name, joined(arguments))
         }

@@ -272,8 +272,8 @@ fn compatible_type<'r>(of: &Resolved<'r>, inference: &Inference<'r>) -> Option<C
     let first = || compatible_type(of.parts.first()?, inference);
     match of.raw {
         RawSelector::Term(raw) => RawArgument { raw, inference }.compatible_type(),
-        RawSelector::List(_) => first().map(|element| CqlType::List(Box::new(element))),
-        RawSelector::Set(_) => first().map(|element| CqlType::Set(Box::new(element))),
+        RawSelector::List(_) => first().map(|element| CqlType::List(Box::new(element)).freeze()),
+        RawSelector::Set(_) => first().map(|element| CqlType::Set(Box::new(element)).freeze()),
         // One selector in parentheses may be no tuple.
         RawSelector::Tuple(items) if items.len() == 1 => None,
         RawSelector::Tuple(_) => {

@@ -4,6 +4,7 @@ use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 
 use super::elements::{entries, key_type};
+use super::evaluate::field;
 use super::{CellTime, Evaluation, Part, TimeKind};
 use crate::plan::value::collection::put_value;
 
@@ -33,7 +34,11 @@ pub(super) fn time(
             .row
             .value(fetch)
             .is_some_and(|value| entries(value, cql_type).any(|(key, _)| is_within(key))),
-        Part::Whole | Part::Field(_) => true,
+        Part::Field(index) => {
+            let value = on.row.value(fetch);
+            value.is_some_and(|value| field(value, usize::from(*index)).is_some())
+        }
+        Part::Whole => true,
     };
     let cells = on.row.times(fetch);
     let chosen: Vec<&CellTime> = cells

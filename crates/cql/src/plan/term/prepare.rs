@@ -149,7 +149,7 @@ fn prepare_call<'r>(
             "Aggregation function are not supported in the where clause",
         ));
     }
-    if type_matches(&function.returns, expected) == Match::No {
+    if raw::result_matches(&function, expected) == Match::No {
         return Err(Error::InvalidRequest(format!(
             "Type error: cannot assign result of function {} (type {}) to {} (type {})",
             function.full_name(),

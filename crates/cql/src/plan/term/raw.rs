@@ -12,7 +12,9 @@ use halcyon_model::types::TypeError;
 
 use super::literal;
 use crate::plan::execution::Work;
-use crate::plan::functions::{self, Argument, Function, Match, Scope, assignable, operator_name};
+use crate::plan::functions::{
+    self, Argument, Body, Function, Match, Scalar, Scope, assignable, operator_name,
+};
 use halcyon_schema::catalog::Catalog;
 use halcyon_syntax::ast::{ArithmeticOperator, QualifiedName, RawTerm, TypeText};
 use halcyon_syntax::lexer::Location;
@@ -63,6 +65,18 @@ pub(crate) fn type_matches(from: &CqlType, to: &CqlType) -> Match {
         return Match::No;
     }
     assignable(from, to)
+}
+
+/// Whether the result of a function may stand where `to` is expected. The types of a user's function are written without `frozen`.
+pub(super) fn result_matches(function: &Function, to: &CqlType) -> Match {
+    // It returns what is expected, so it chooses no overload.
+    if function.body == Body::Scalar(Scalar::FromJson) {
+        return Match::Weak;
+    }
+    if function.is_user_defined() {
+        return type_matches(&function.returns.clone().freeze(), &to.clone().freeze());
+    }
+    type_matches(&function.returns, to)
 }
 
 /// `(t)` is `t`, unless a tuple of one is expected.
@@ -196,14 +210,15 @@ impl<'r> Inference<'r> {
             (RawTerm::Call { .. } | RawTerm::Arithmetic { .. } | RawTerm::Negate(_), _) => {
                 // A call whose overload is not yet known can return any type.
                 self.work.spend(OVERLOADS)?;
-                let returns = self.result_type(raw, Some(to));
-                returns.map_or(Match::Weak, |returns| type_matches(&returns, to))
+                let function = self.function(raw, Some(to));
+                function.map_or(Match::Weak, |function| result_matches(&function, to))
             }
             _ => Match::No,
         })
     }
 
-    fn result_type(&self, raw: &'r RawTerm, receiver: Option<&CqlType>) -> Option<CqlType> {
+    /// The function of a call or an operator.
+    fn function(&self, raw: &'r RawTerm, receiver: Option<&CqlType>) -> Option<Function> {
         let (name, arguments): (QualifiedName, Vec<&RawTerm>) = match raw {
             RawTerm::Call { name, arguments } => (name.clone(), arguments.iter().collect()),
             RawTerm::Arithmetic { operator: sign, left, right } => {
@@ -214,8 +229,7 @@ impl<'r> Inference<'r> {
         };
         let Inference { catalog, keyspace, work, .. } = *self;
         let scope = Scope { catalog, keyspace, table: None, work };
-        let resolved = self.resolve(&name, &arguments, &scope, receiver);
-        resolved.ok()?.map(|found| found.returns)
+        self.resolve(&name, &arguments, &scope, receiver).ok()?
     }
 
     /// The function that a call with these arguments means.
@@ -242,7 +256,7 @@ impl<'r> Inference<'r> {
                     return known.clone();
                 }
                 self.step(OVERLOADS).ok()?;
-                let found = self.result_type(raw, None);
+                let found = self.function(raw, None).map(|function| function.returns);
                 self.exact.borrow_mut().insert(part, found.clone());
                 found
             }

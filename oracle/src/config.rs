@@ -31,10 +31,10 @@ pub(super) fn write_for_node(
     let mut yaml = common(data, place);
     yaml += &version_settings(format);
     yaml += match format.release() {
-        Version::V5 => "sasi_indexes_enabled: true\n",
         // The cursor compaction of 6.0-alpha2 loses live rows that lie between two range tombstones
         // (seen on table value_empty of the corpus): no oracle for a merge.
         Version::V6 => "cursor_compaction_enabled: false\n",
+        _ => "sasi_indexes_enabled: true\n",
     };
     for line in extra {
         yaml = with_setting(&yaml, line);

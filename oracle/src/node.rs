@@ -71,7 +71,7 @@ impl Node {
     /// Starts a node with an empty data directory (unless `dir` already has one) and waits for it.
     pub fn start(oracle: &Oracle, options: &StartOptions) -> Result<Node> {
         let format = options.format;
-        if format.release() != oracle.version() {
+        if format.release() != oracle.version().line() {
             let wanted = format.release().name();
             return Err(format!("{} is written by Cassandra {wanted}", format.name()).into());
         }

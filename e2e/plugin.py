@@ -73,6 +73,27 @@ class Node:
         except DeskError:
             return False
 
+    def counts(self, attribute):
+        """An attribute that has numbers by name."""
+        rows = re.findall(r"contents=\{key=(.*?), value=(\d+)\}", self.get(attribute))
+        return {name: int(number) for name, number in rows}
+
+    def metric(self, name, **keys):
+        """Beside Cassandra's own."""
+        keys = "".join(f",{key}={value}" for key, value in keys.items())
+        kind = "HalcyonTable" if "keyspace" in keys else "Halcyon"
+        bean = f"org.apache.cassandra.metrics:type={kind}{keys},name={name}"
+        try:
+            return int(self.jmx.get(bean, "Count"))
+        except DeskError:
+            return int(self.jmx.get(bean, "Value"))
+
+    def jmx_has(self, bean):
+        try:
+            return bool(self.jmx.get(bean, "Count"))
+        except DeskError:
+            return False
+
     def completed(self):
         return int(self.get("Completed"))
 
@@ -150,15 +171,15 @@ class Node:
                 shutil.copyfile(file, to / file.name)
 
 
-def jvm(options, **given):
+def jvm(options, *more, **given):
     """Options of the node's JVM."""
     given = {"binary": options.halcyon, **given}
-    return " ".join(["-ea", f"-javaagent:{options.plugin}", *(f"-Dhalcyon.{name}={value}" for name, value in given.items())])
+    return " ".join(["-ea", *more, f"-javaagent:{options.plugin}", *(f"-Dhalcyon.{name}={value}" for name, value in given.items())])
 
 
 @contextmanager
-def cassandra(options, folder, form, *settings, **given):
-    with opened.cassandra(options, folder, form, *settings, jvm=jvm(options, **given)) as (session, facts):
+def cassandra(options, folder, form, *settings, agent=(), release=opened.RELEASE, **given):
+    with opened.cassandra(options, folder, form, *settings, jvm=jvm(options, *agent, **given), release=release) as (session, facts):
         node = Node(options, session, facts)
         try:
             until(node.has_plugin, "the plug-in has not started")

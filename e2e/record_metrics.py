@@ -63,14 +63,19 @@ def load(client):
     client.query("BEGIN BATCH INSERT INTO m.t (p, v) VALUES (1, 2); INSERT INTO m.t (p, v) VALUES (2, 2); APPLY BATCH")
 
 
-def main(xtask):
-    folder = Path(tempfile.mkdtemp())
+def exporter(folder, port, rules):
+    """Options of a JVM that show its MBeans at a port."""
     group, artifact, version = AGENT
     goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-    subprocess.run(["mvn", "-q", goal, f"-Dartifact={group}:{artifact}:{version}", f"-DoutputDirectory={folder}"], check=True)
-    (folder / "rules.yaml").write_text(configuration(), encoding="utf-8")
+    subprocess.run(["mvn", "-q", "-B", goal, f"-Dartifact={group}:{artifact}:{version}", f"-DoutputDirectory={folder}"], check=True)
+    (folder / "rules.yaml").write_text(rules, encoding="utf-8")
+    return ["--add-modules=jdk.httpserver", f"-javaagent:{folder}/{artifact}-{version}.jar={port}:{folder}/rules.yaml"]
+
+
+def main(xtask):
+    folder = Path(tempfile.mkdtemp())
     port = free_port()
-    agent = f"--add-modules=jdk.httpserver -javaagent:{folder}/{artifact}-{version}.jar={port}:{folder}/rules.yaml"
+    agent = " ".join(exporter(folder, port, configuration()))
     start = [xtask, "oracle", "start", RELEASE, "--dir", folder / "node", "--jvm", agent]
     node = json.loads(subprocess.run(start, check=True, capture_output=True, text=True).stdout)
     try:

@@ -251,14 +251,15 @@ def test_series_under_the_names_of_jmx_exporter_are_those_of_cassandra(watched):
     assert len(ours & theirs) > 250, len(ours & theirs)
 
 
-def test_alert_rules_are_tested_and_documented():
-    for arguments in (("check", "rules", "halcyon-rules.yaml"), ("test", "rules", "halcyon-rules.test.yaml")):
+@pytest.mark.parametrize("name, page", [("halcyon", "alerts"), ("cassandra-plugin", "cassandra-plugin")])
+def test_alert_rules_are_tested_and_documented(name, page):
+    for arguments in (("check", "rules", f"{name}-rules.yaml"), ("test", "rules", f"{name}-rules.test.yaml")):
         checked = subprocess.run(["promtool", *arguments], cwd=OPS, capture_output=True, text=True)
         assert checked.returncode == 0, checked.stdout + checked.stderr
-    rules = (OPS / "halcyon-rules.yaml").read_text(encoding="utf-8")
-    sections = re.findall(r"^## (\w+)$", (REPOSITORY / "docs/operate/alerts.md").read_text(encoding="utf-8"), re.M)
+    rules = (OPS / f"{name}-rules.yaml").read_text(encoding="utf-8")
+    sections = re.findall(r"^##+ (Halcyon\w+)$", (REPOSITORY / f"docs/operate/{page}.md").read_text(encoding="utf-8"), re.M)
     assert re.findall(r"- alert: (\w+)", rules) == sections
-    assert [anchor for anchor in re.findall(r"alerts\.md#(\w+)", rules)] == [section.lower() for section in sections]
+    assert re.findall(page + r"\.md#(\w+)", rules) == [section.lower() for section in sections]
 
 
 def test_alert_rules_find_their_series_and_stay_silent(watched):

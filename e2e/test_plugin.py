@@ -8,10 +8,13 @@ Compactions of a real Cassandra that the jar of plugin/cassandra/ hands over.
 
 import json
 import random
+import re
 import struct
 import threading
 import time
+import urllib.request
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -20,11 +23,14 @@ from cases import assert_same
 from oracle import opened
 from oracle.desks import DeskError, Tools
 from patience import until
+from record_metrics import exporter
+from server import HOST, free_port
 from plugin import KEYSPACE, MBEAN, STRATEGIES
 
 COLUMNS = "(k int, c int, s text static, v text, l list<int>, m map<text, int>, u frozen<pair>, x bigint, PRIMARY KEY (k, c))"
 
 
+OPS = Path(__file__).resolve().parent.parent / "ops"
 FORMS = [pytest.param(form, marks=pytest.mark.xdist_group(f"plugin-{form}")) for form in ("stock", "da")]
 
 
@@ -192,6 +198,10 @@ def answers(node):
 
 @pytest.mark.timeout(300)
 def test_other_kinds_of_tables(node):
+    other_kinds_of_tables(node)
+
+
+def other_kinds_of_tables(node):
     """Counters, views and their bases, SAI; a legacy index is not a table of ours."""
     create_others(node)
     for seed in range(3):
@@ -215,9 +225,10 @@ def test_other_kinds_of_tables(node):
 @pytest.mark.timeout(600)
 def test_all_ways_to_compact(cassandra_options, tmp_path):
     """In the background, by name, rewritten; several disks; what the operator sets and sees; changed schemas."""
-    disks = tmp_path / "second"
+    disks, port = tmp_path / "second", free_port()
+    shown = exporter(tmp_path, port, "{}")
     with plugin.cassandra(
-        cassandra_options, tmp_path / "node", "oa", f"data_file_directories: [{tmp_path}/node/data/data, {disks}]", exclude="left.out"
+        cassandra_options, tmp_path / "node", "oa", f"data_file_directories: [{tmp_path}/node/data/data, {disks}]", agent=shown, exclude="left.out"
     ) as node:
         major_compactions_are_cassandras(node, tmp_path)
         for name in STRATEGIES:
@@ -234,7 +245,9 @@ def test_all_ways_to_compact(cassandra_options, tmp_path):
         a_changed_schema_is_followed(node)
         the_agent_needs_no_other(node, cassandra_options)
         forced_compactions_stay(node, cassandra_options)
+        metrics_are_shown(node, port)
         reads_set_the_pace(node, cassandra_options)
+        a_table_has_options(node, cassandra_options)
         excluded_tables_stay(node)
 
 
@@ -310,6 +323,31 @@ def forced_compactions_stay(node, options):
     assert node.completed() == completed + 1
 
 
+def metrics_are_shown(node, port):
+    """Through an exporter without a configuration: all that the dashboard and the alerts ask for, of the node, by reason, and by table."""
+    assert node.metric("CompactionsCompleted") == node.completed() > 0
+    assert node.metric("HandedBackBy", scope="ForceCompact") == 1
+    assert node.metric("CompactionsHandedBack", keyspace=KEYSPACE, scope="forced") == 1
+    assert 0 < node.metric("CompactionsCompleted", keyspace=KEYSPACE, scope="lcs") < node.completed()
+    assert node.metric("BytesRead") > node.metric("BytesWritten") > 0 and node.metric("MemoryBytes") > 0 and node.metric("ServiceRunning") == 1
+    assert node.metric("CpuMillis") > 0 and node.metric("LatencyTargetMicros") == node.metric("PaceBytesPerSecond") == 0
+    node.execute("CREATE TABLE gone (k int PRIMARY KEY)")
+    node.execute("INSERT INTO gone (k) VALUES (1)")
+    node.jmx.flush(KEYSPACE, "gone")
+    node.jmx.compact(KEYSPACE, "gone")
+    with urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=60) as answer:
+        text = answer.read().decode()
+    found = set(re.findall(r'^(org_apache_cassandra_metrics_Halcyon\w*)\{.*?name="(\w+)"', text, re.M))
+    wanted = set()
+    for file in ("grafana/cassandra-plugin.json", "prometheus/cassandra-plugin-rules.yaml"):
+        asked = (OPS / file).read_text(encoding="utf-8").replace("\\", "")
+        wanted |= set(re.findall(r'(org_apache_cassandra_metrics_Halcyon\w*)\{[^}]*?name="(\w+)"', asked))
+    assert len(wanted) > 12 and wanted <= found, wanted - found
+    assert 'scope="gone"' in text and "halcyon_self_test" not in text
+    node.execute("DROP TABLE gone")
+    until(lambda: not node.jmx_has(f"org.apache.cassandra.metrics:type=HalcyonTable,keyspace={KEYSPACE},scope=gone,name=BytesRead"), "its metrics stay")
+
+
 def reads_set_the_pace(node, options):
     """No read is as fast as this target: while there are reads compaction is slow, without them it hurries."""
     # Each compaction that waits raises the floor.
@@ -331,7 +369,7 @@ def reads_set_the_pace(node, options):
     reader.start()
     try:
         until(lambda: pace(node) <= SLOW, f"reads do not slow compaction: {node.get('Pace')}")
-        assert "reads took longer than 1us" in node.get("Pace")
+        assert "reads took longer than 1 us" in node.get("Pace")
         compaction = plugin.Running(node, options, "paced")
         slow = pace(node)
         assert slow <= SLOW and not compaction.is_over()
@@ -343,6 +381,42 @@ def reads_set_the_pace(node, options):
     compaction.end()
     with pytest.raises(DeskError, match="off or a duration"):
         node.jmx.set(MBEAN, "LatencyTarget", "fast")
+
+
+def a_table_has_options(node, options):
+    """Set by JMX while the node runs: a throughput, a target for its reads alone, and whether it is handed over at all."""
+    node.execute("CREATE TABLE own (k int PRIMARY KEY, v blob)")
+    node.jmx.disable_autocompaction(KEYSPACE, "own")
+    plugin.write(node, "own", partitions=100)
+    set_option(node, f"{KEYSPACE}.ow*", "throughput_mib", "1")
+    compaction = plugin.Running(node, options, "own")
+    until(lambda: node.running() > 0, "nothing is read")
+    began, first = time.monotonic(), node.running()
+    until(lambda: node.running() >= first + (2 << 20), "it does not continue")
+    # The limiter lends a second's worth, and a tick is a mebibyte.
+    assert not compaction.is_over() and node.running() - first <= (time.monotonic() - began + 2) * (1 << 20)
+    set_option(node, f"{KEYSPACE}.ow*", "throughput_mib", "none")
+    compaction.end()
+    set_option(node, f"{KEYSPACE}.own", "latency_target", "1us")
+    until(lambda: node.get("PaceBytesPerSecond") != "null", "its target is not followed")
+    until(lambda: node.execute("SELECT k FROM own WHERE k = 1") and f"of {KEYSPACE}.own took longer than 1 us" in node.get("Pace"), "its reads do not count")
+    set_option(node, f"{KEYSPACE}.own", "latency_target", "none")
+    until(lambda: node.get("PaceBytesPerSecond") == "null", "its target is still followed")
+    with pytest.raises(DeskError, match="no option of tables"):
+        set_option(node, KEYSPACE, "speed", "1")
+    for logger in ("halcyon.cassandra", "org.apache.cassandra.db.compaction.CompactionStrategyManager"):
+        node.jmx.call("org.apache.cassandra.db:type=StorageService", "setLoggingLevel", logger, "INFO")
+    parameters = f"org.apache.cassandra.db:type=Tables,keyspace={KEYSPACE},table=own"
+    for exclude, is_ours in ((f"{KEYSPACE}.ow*", False), ("left.out", True)):
+        node.jmx.set(MBEAN, "Exclude", exclude)
+        until(lambda: ("Halcyon" in node.jmx.get(parameters, "CompactionParametersJson")) == is_ours, f"exclude={exclude} has no effect")
+    # One line for all tables, in the place of one for each.
+    until(lambda: node.said().count("tables of this node are handed over, or no longer") == 2, "it is not logged")
+    assert "Switching local compaction strategy" not in node.said()
+
+
+def set_option(node, pattern, name, value):
+    node.jmx.call(MBEAN, "setTableOption", pattern, name, value)
 
 
 # The floor is 1 MiB/s for each compaction that waits.

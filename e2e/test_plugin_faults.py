@@ -1,7 +1,6 @@
 """What goes wrong beside and inside of a Cassandra that hands its compactions over, costs no data and no node."""
 
 import os
-import re
 import signal
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import plugin
 from oracle import opened
 from oracle.desks import DeskError, Jmx
 from patience import until
-from plugin import COMPACTIONS, KEYSPACE, POLICY, Killed, Running, Shim, Slow, create, figures, is_alive, rows, until_it_starts, write
+from plugin import COMPACTIONS, KEYSPACE, MBEAN, POLICY, Killed, Running, Shim, Slow, create, figures, is_alive, rows, until_it_starts, write
 
 
 @pytest.mark.timeout(600)
@@ -91,7 +90,7 @@ def without_the_program_nothing_changes(node, shim):
     elsewhere = shim.path.rename(shim.path.with_name("elsewhere"))
     before = figures(node)
     node.jmx.compact(KEYSPACE, "missing")
-    assert figures(node) == before and "is not an executable file" in node.get("Reasons")
+    assert figures(node) == before and "does not exist" in node.get("Reasons")
     elsewhere.rename(shim.path)
 
 
@@ -116,16 +115,19 @@ def test_a_killed_node_starts_without_the_jar(cassandra_options, tmp_path):
         assert not interrupted.exists()
 
 
+@pytest.mark.timeout(300)
 def test_what_lives_and_does_not_work(cassandra_options, tmp_path):
     """A program of another release, and one that answers pings and has forgotten its task: Cassandra's own task does the work, and says why once."""
     shim = Shim(cassandra_options, tmp_path / "shim")
     tables = ["one", "other", "forgotten"]
     with plugin.cassandra(cassandra_options, tmp_path / "node", "stock", POLICY, binary=shim.path, failures=1000, hung_seconds=5) as node:
-        create(node, *tables)
-        for table in tables:
+        create(node, *tables, "again")
+        for table in (*tables, "again"):
             write(node, table)
         before = {table: rows(node.session, table) for table in tables}
         another_release_is_left_alone(node, shim)
+        what_does_not_start_says_why(node, shim)
+        what_compacts_otherwise_is_left_alone(node, shim)
         a_forgotten_compaction_is_noticed(node, shim)
         for table in tables:
             assert len(node.live(table)) == 1, table
@@ -135,27 +137,44 @@ def test_what_lives_and_does_not_work(cassandra_options, tmp_path):
 
 def another_release_is_left_alone(node, shim):
     with shim.does("version"):
-        node.jmx.compact(KEYSPACE, "one")
-        until(lambda: not is_paused(node), "it is not tried again")
-        node.jmx.compact(KEYSPACE, "other")
+        os.kill(node.service(), signal.SIGKILL)
+        until(lambda: not node.get("Service").startswith("running"), "its end is not noticed")
+        for table in ("one", "other"):
+            is_tried(node, table)
     assert figures(node) == {"Completed": 0, "Stopped": 0, "Failed": 0}
-    assert "the service does not start" in node.get("Reasons")
+    assert node.counts("Reasons")["the service does not start"] == 2
     assert node.said().count("it speaks another protocol") == 1
 
 
-def is_paused(node):
-    """Whether a compaction of a table of its own is not even tried; those that are lengthen the pause."""
-    node.execute("CREATE TABLE IF NOT EXISTS tried (k int PRIMARY KEY)")
-    tries = not_started(node)
-    node.execute("INSERT INTO tried (k) VALUES (1)")
-    node.jmx.flush(KEYSPACE, "tried")
-    node.jmx.compact(KEYSPACE, "tried")
-    return not_started(node) == tries
+def is_tried(node, table):
+    """By a service that is started for it, at once."""
+    node.jmx.call(MBEAN, "forgetFailures")
+    node.jmx.compact(KEYSPACE, table)
 
 
-def not_started(node):
-    found = re.search(r"the service does not start=(\d+)", node.get("Reasons"))
-    return int(found[1]) if found else 0
+def what_does_not_start_says_why(node, shim):
+    """Its own words and status reach the log, once, and JMX."""
+    elsewhere = shim.path.rename(shim.path.with_name("elsewhere"))
+    shim.path.write_text("#!/bin/sh\necho needs more >&2\necho of everything >&2\nexit 7\n", encoding="utf-8")
+    shim.path.chmod(0o755)
+    for _ in range(2):
+        is_tried(node, "again")
+        write(node, "again", sstables=1)
+    said = "exit status 7; it said: needs more | of everything"
+    assert node.get("Service") == said and node.said().count(said) == 1
+    assert node.get("ServiceExitStatus") == "7" and node.metric("ServiceRunning") == 0
+    elsewhere.rename(shim.path)
+
+
+def what_compacts_otherwise_is_left_alone(node, shim):
+    """A program that was put in the place of another is tried with a table that is in no schema, before it gets one of the node's."""
+    before = figures(node)
+    with shim.does("data"):
+        is_tried(node, "again")
+    assert figures(node) == before and "the self-test failed: " in node.said() and node.metric("HandedBackBy", scope="SelfTest") > 0
+    write(node, "again", sstables=1)
+    is_tried(node, "again")
+    assert figures(node) == {**before, "Completed": before["Completed"] + 1}
 
 
 def a_forgotten_compaction_is_noticed(node, shim):
@@ -176,7 +195,7 @@ def test_a_cassandra_of_another_release(cassandra_options, tmp_path):
     release = "6.0-alpha2"
     with opened.cassandra(cassandra_options, tmp_path / "node", "pa", jvm=plugin.jvm(cassandra_options), release=release) as (session, facts):
         log = Path(facts["log"])
-        until(lambda: f"not {release}; compactions stay Cassandra's" in log.read_text(encoding="utf-8"), "it says nothing")
+        until(lambda: f"does not fit Cassandra {release}, which lacks " in log.read_text(encoding="utf-8"), "it says nothing")
         session.execute(f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
         session.execute(f"CREATE TABLE {KEYSPACE}.t (k int PRIMARY KEY)")
         with Jmx(cassandra_options.oracle / release / "java", facts["jmx_port"]) as jmx:

@@ -1,5 +1,7 @@
 //! `cargo x plugin`: the jar that hands an Apache Cassandra's compactions to Halcyon (`plugin/cassandra/`).
 //!
+//! The SSTables of its self-test are those of `testdata`, so that no test of ours knows others.
+//!
 //! It is compiled against the release that the oracle has: Java 11 bytecode, no dependency but Cassandra's. The agent alone is Java 8's:
 //! a JVM that cannot load its agent does not start, and older releases of Cassandra run on Java 8.
 
@@ -14,6 +16,8 @@ use crate::{Result, call, repository};
 
 const RELEASE: Version = Version::V5;
 const AGENT: &str = "halcyon/cassandra/Agent.java";
+/// Behind `halcyon/selftest/` in the jar.
+const SSTABLES: &str = "testdata/nb/deletions/sstables";
 pub(crate) const NAME: &str = "halcyon-cassandra.jar";
 
 /// Compiles the jar if a source is newer.
@@ -45,6 +49,12 @@ fn compile(jar: &Path, sources: &[PathBuf]) -> Result<()> {
         sources.iter().cloned().partition(|source| source.ends_with(AGENT));
     javac("11", &library, &others)?;
     javac("8", &classes, &agent)?;
+    let self_test = classes.join("halcyon/selftest");
+    fs::create_dir_all(&self_test)?;
+    for entry in fs::read_dir(repository().join(SSTABLES))? {
+        let path = entry?.path();
+        fs::copy(&path, self_test.join(path.file_name().unwrap_or_default()))?;
+    }
     let manifest = jar.with_extension("manifest");
     fs::write(&manifest, "Premain-Class: halcyon.cassandra.Agent\n")?;
     let mut pack = Command::new(tools.join("jar"));

@@ -163,7 +163,7 @@ fn report(texts: Vec<String>, node: &str) -> Option<Answer> {
         [kind, why] if kind == "away" => Some(Err(Unanswered::Away(format!("{node}: {why}")))),
         [kind, why] if kind == "denied" => Some(Err(Unanswered::Denied(format!("{node}: {why}")))),
         [kind, found] if kind == "release" => {
-            failed(Failure::usage(format!("{node}: {}", plugin::refusal(found))))
+            failed(Failure::usage(format!("{node}: {}", plugin::too_old(found))))
         }
         [kind, why] if kind == "unknown" => failed(Failure::usage(format!("{node}: {why}"))),
         [kind, why] if kind == "refused" => failed(Failure::unreadable(format!("{node}: {why}"))),

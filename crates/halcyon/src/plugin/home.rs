@@ -1,4 +1,4 @@
-//! An installed Cassandra: its release, and the files of options that its start script reads.
+//! An installed Cassandra: its release, its class path, and the files that its start script reads.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,12 @@ use halcyon_io::Disk;
 
 use crate::failure::{Failure, Result};
 
-/// What the jar was compiled against, as `plugin/cassandra/halcyon/cassandra/Releases.java` has it: it does nothing on another.
-const RELEASE: &str = "5.0.9";
-/// Read on every JVM; else there is one for each that may run.
-const SERVER: &str = "jvm-server.options";
-const OF_JVMS: [&str; 2] = ["jvm11-server.options", "jvm17-server.options"];
-/// A script that may have options too.
+/// The first with the interface of strategies that the jar has: `plugin/cassandra/halcyon/cassandra/Releases.java`.
+const OLDEST: u32 = 5;
+/// The script that our lines go into: unlike the files below, it can leave out an agent whose jar is missing, with which no JVM starts.
 const ENVIRONMENT: &str = "cassandra-env.sh";
+/// Files of options that may have lines of ours from earlier releases, or an operator's.
+const OF_JVMS: [&str; 3] = ["jvm-server.options", "jvm11-server.options", "jvm17-server.options"];
 /// Far longer than any real one.
 const LONGEST: u64 = 4 << 20;
 
@@ -21,9 +20,9 @@ pub(super) struct OptionsFile {
     pub(super) text: String,
 }
 
-/// The files whose options the node gets, and those that are only looked at.
+/// Where our lines go, and where they may be from before.
 pub(super) struct Options {
-    pub(super) edited: Vec<OptionsFile>,
+    pub(super) script: OptionsFile,
     pub(super) others: Vec<OptionsFile>,
 }
 
@@ -31,31 +30,26 @@ pub(super) struct Options {
 pub(super) async fn options(disk: &Disk, home: &Path, conf: Option<&Path>) -> Result<Options> {
     let conf = conf.map_or_else(|| home.join("conf"), Path::to_owned);
     list(disk, &conf, "is there another --cassandra-conf?").await?;
-    let mut of_jvms = Vec::new();
-    for name in OF_JVMS {
-        of_jvms.extend(read(disk, conf.join(name)).await?);
-    }
-    let mut others: Vec<OptionsFile> =
-        read(disk, conf.join(ENVIRONMENT)).await?.into_iter().collect();
-    let edited = match read(disk, conf.join(SERVER)).await? {
-        Some(server) => {
-            others.append(&mut of_jvms);
-            vec![server]
-        }
-        None => of_jvms,
-    };
-    if edited.is_empty() {
-        let what = format!(
-            "neither {SERVER} nor {}: is there another --cassandra-conf?",
-            OF_JVMS.join(" nor ")
-        );
+    let Some(script) = read(disk, conf.join(ENVIRONMENT)).await? else {
+        let what = format!("no {ENVIRONMENT}: is there another --cassandra-conf?");
         return Err(Failure::of_file(&conf, what));
+    };
+    let mut others = Vec::new();
+    for name in OF_JVMS {
+        others.extend(read(disk, conf.join(name)).await?);
     }
-    Ok(Options { edited, others })
+    Ok(Options { script, others })
 }
 
-/// Fails unless the jar runs on what is installed there.
-pub(super) async fn check_release(disk: &Disk, home: &Path) -> Result<()> {
+/// What is installed.
+pub(super) struct Installed {
+    pub(super) release: String,
+    /// As the JVM takes it.
+    pub(super) class_path: String,
+}
+
+/// Fails unless one release is installed there, and no older than the jar can be for.
+pub(super) async fn installed(disk: &Disk, home: &Path) -> Result<Installed> {
     let mut names =
         list(disk, home, "--cassandra-home names the directory that has Cassandra's lib/").await?;
     let lib = home.join("lib");
@@ -72,8 +66,13 @@ pub(super) async fn check_release(disk: &Disk, home: &Path) -> Result<()> {
             home,
             "no apache-cassandra-RELEASE.jar here or in lib/: this is not a Cassandra's home",
         )),
-        [found] if *found == RELEASE => Ok(()),
-        [found] => Err(Failure::usage(format!("{}: {}", home.display(), refusal(found)))),
+        [found] if is_too_old(found) => {
+            Err(Failure::usage(format!("{}: {}", home.display(), too_old(found))))
+        }
+        [found] => Ok(Installed {
+            release: (*found).to_owned(),
+            class_path: format!("{0}/lib/*:{0}/*", home.display()),
+        }),
         several => {
             let what = format!(
                 "jars of several releases ({}): remove those of the old ones",
@@ -90,18 +89,19 @@ fn release(name: &str) -> Option<&str> {
     release.starts_with(|first: char| first.is_ascii_digit()).then_some(release)
 }
 
-/// What an operator of another release reads.
-pub(crate) fn refusal(found: &str) -> String {
-    let what = match found.split('.').next() {
-        _ if found.starts_with("5.0.") || found.starts_with("5.0-") => {
-            "its internals differ, although it is a 5.0; bring the node to that release first"
-        }
-        Some("0" | "1" | "2" | "3" | "4") => {
-            "older ones have another interface for compactions; upgrade the cluster first"
-        }
-        _ => "newer ones have another interface for compactions, and there is no jar for them yet",
-    };
-    format!("this is Cassandra {found}, and the jar is for {RELEASE}: {what}")
+fn is_too_old(release: &str) -> bool {
+    release
+        .split('.')
+        .next()
+        .and_then(|major| major.parse().ok())
+        .is_some_and(|major: u32| major < OLDEST)
+}
+
+/// What an operator of an old release reads.
+pub(crate) fn too_old(found: &str) -> String {
+    format!(
+        "this is Cassandra {found}, and the jar is for 5.0 and later: older ones have another interface for compactions; upgrade the cluster first"
+    )
 }
 
 async fn list(disk: &Disk, directory: &Path, hint: &str) -> Result<Vec<String>> {
@@ -128,11 +128,11 @@ async fn read(disk: &Disk, path: PathBuf) -> Result<Option<OptionsFile>> {
 mod tests {
     use super::*;
 
-    /// Proves that what is installed is what the jar takes to be its release.
+    /// Proves that the program refuses what the jar would.
     #[test]
-    fn the_release_is_the_jars() {
+    fn the_oldest_release_is_the_jars() {
         let releases = include_str!("../../../../plugin/cassandra/halcyon/cassandra/Releases.java");
-        assert!(releases.contains(&format!("RELEASES = Set.of(\"{RELEASE}\");")));
+        assert!(releases.contains(&format!("int OLDEST = {OLDEST};")));
     }
 
     #[test]
@@ -141,9 +141,7 @@ mod tests {
         assert_eq!(release("apache-cassandra-6.0-alpha2.jar"), Some("6.0-alpha2"));
         assert_eq!(release("apache-cassandra-5.0.9-javadoc.txt"), None);
         assert_eq!(release("apache-cassandra-thrift-3.11.jar"), None);
-        assert!(refusal("4.1.5").contains("older") && refusal("6.0-alpha2").contains("newer"));
-        assert!(
-            refusal("5.0.3").contains("although it is a 5.0") && refusal("5.1.0").contains("newer")
-        );
+        assert!(is_too_old("4.1.5") && is_too_old("3.11.19"));
+        assert!(!is_too_old("5.0-rc2") && !is_too_old("6.0-alpha2") && !is_too_old("5.0.10"));
     }
 }

@@ -1,12 +1,15 @@
 //! `halcyon plugin`: puts the jar of `plugin/cassandra` into an Apache Cassandra's options, and takes it out again.
 //!
-//! 1. Look: the release, the files of options, the jar and this program. What does not fit is refused before anything is asked.
+//! 1. Look: the release, the script and the files of options, the jar and this program. What does not fit is refused before anything is
+//!    asked; `check` ends here, and says more.
 //! 2. Show what would change, as a unified diff.
 //! 3. Ask, unless `--yes` answers.
 //! 4. Keep the old file beside the new one, then replace it at once.
 //!
-//! Nothing is copied: jar and program stay where they are, and the options name them.
+//! Nothing is copied: jar and program stay where they are, and the script names them. A jar that is missing or cut off does not keep the
+//! node from starting: the script leaves it out then.
 
+mod check;
 mod home;
 mod lines;
 
@@ -20,7 +23,7 @@ use halcyon_io::{Disk, Purpose, replace};
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use home::OptionsFile;
-pub(crate) use home::refusal;
+pub(crate) use home::too_old;
 use lines::Lines;
 
 const JAR: &str = "halcyon-cassandra.jar";
@@ -28,10 +31,18 @@ const BACKUP: &str = ".before-halcyon";
 /// What a jar begins with.
 const ZIP: &[u8] = b"PK\x03\x04";
 const LARGEST_JAR: u64 = 64 << 20;
+/// What a path may have beside letters and digits: a shell gives no other meaning to these, and the start script parts options at blanks.
+const PLAIN: &str = "/._-+@%:,=";
 
 /// Install or remove the plug-in by which an Apache Cassandra hands its compactions over (docs/operate/cassandra-plugin.md)
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginVerb {
+    /// Say what `install` would change and what would happen then: release, jar, program, options; run it as Cassandra's user
+    #[command(after_help = "Examples:
+  sudo -u cassandra halcyon plugin check --cassandra-home /opt/cassandra
+
+Exit codes: 0 compactions would be handed over, 1 they would not, 2 wrong command line or release, 3 cannot read.")]
+    Check(CheckArgs),
     /// Add the jar to the options of Cassandra's JVM, after showing the change; the node must be restarted then
     #[command(after_help = "Examples:
   halcyon plugin install --cassandra-home /opt/cassandra --dry-run                             what would be changed
@@ -45,22 +56,42 @@ Exit codes: 0 done, or nothing to do, 2 wrong command line, release or answer, 3
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    jar: JarArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct InstallArgs {
     #[command(flatten)]
     node: NodeArgs,
+    #[command(flatten)]
+    jar: JarArgs,
+}
+
+#[derive(Debug, Args)]
+struct JarArgs {
     /// The jar, which stays where it is [default: halcyon-cassandra.jar beside this program]
     #[arg(long, value_name = "FILE")]
     jar: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct NodeArgs {
+struct Place {
     /// The directory that has Cassandra's lib/, or its jar
     #[arg(long, value_name = "DIR")]
     cassandra_home: PathBuf,
-    /// The directory that has jvm-server.options [default: conf in Cassandra's home]
+    /// The directory that has cassandra-env.sh [default: conf in Cassandra's home]
     #[arg(long, value_name = "DIR")]
     cassandra_conf: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NodeArgs {
+    #[command(flatten)]
+    place: Place,
     /// Show the change and do nothing
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
@@ -77,18 +108,52 @@ struct Change {
 
 pub(crate) async fn run(verb: &PluginVerb, disk: &Disk, console: Console) -> Result<()> {
     match verb {
+        PluginVerb::Check(args) => look(args, disk, console).await,
         PluginVerb::Install(args) => {
-            home::check_release(disk, &args.node.cassandra_home).await?;
-            let options = jvm_options(disk, args.jar.as_deref(), console).await?;
-            change(disk, &args.node, |lines| lines.with(&options)).await
+            let node = &args.node;
+            home::installed(disk, &node.place.cassandra_home).await?;
+            let ours = our_lines(disk, args.jar.jar.as_deref(), console).await?;
+            let changes = changes(disk, &node.place, Some(&ours)).await?;
+            make(disk, node, &changes).await
         }
-        PluginVerb::Remove(node) => change(disk, node, |lines| lines.without()).await,
+        PluginVerb::Remove(node) => {
+            let changes = changes(disk, &node.place, None).await?;
+            make(disk, node, &changes).await
+        }
     }
 }
 
-async fn change(disk: &Disk, node: &NodeArgs, new: impl Fn(&Lines<'_>) -> String) -> Result<()> {
-    let found = home::options(disk, &node.cassandra_home, node.cassandra_conf.as_deref()).await?;
-    for file in found.edited.iter().chain(&found.others) {
+async fn look(args: &CheckArgs, disk: &Disk, console: Console) -> Result<()> {
+    let installed = home::installed(disk, &args.place.cassandra_home).await?;
+    let jar = find_jar(disk, args.jar.jar.as_deref()).await?;
+    let mut out = std::io::stdout();
+    writeln!(
+        out,
+        "ok: Cassandra {} in {}",
+        installed.release,
+        args.place.cassandra_home.display()
+    )?;
+    let mut problems = 0;
+    for (kind, what) in check::ask(&installed, &jar, &own_program()?)? {
+        writeln!(out, "{kind}: {what}")?;
+        problems += usize::from(kind == "problem");
+    }
+    let ours = our_lines(disk, Some(&jar), console).await?;
+    let changes = changes(disk, &args.place, Some(&ours)).await?;
+    writeln!(out, "`halcyon plugin install` would make this change; nothing is changed now:")?;
+    show(&changes)?;
+    match problems {
+        0 => Ok(()),
+        _ => Err(Failure::problem(
+            "compactions would stay Cassandra's: see the lines that begin with `problem`; the node would start all the same",
+        )),
+    }
+}
+
+/// What differs from the files that are there: the script has our lines, or none, and no other file has any.
+async fn changes(disk: &Disk, place: &Place, ours: Option<&[String]>) -> Result<Vec<Change>> {
+    let found = home::options(disk, &place.cassandra_home, place.cassandra_conf.as_deref()).await?;
+    for file in found.others.iter().chain([&found.script]) {
         if let Some(line) = Lines::of(&file.text).by_hand() {
             let what = format!(
                 "`{line}` was written by hand; remove it first, for this command changes its own lines only"
@@ -96,28 +161,37 @@ async fn change(disk: &Disk, node: &NodeArgs, new: impl Fn(&Lines<'_>) -> String
             return Err(Failure::usage(format!("{}: {what}", file.path.display())));
         }
     }
-    let changed = found.edited.into_iter().map(|file| {
-        let new = new(&Lines::of(&file.text));
+    let script = Lines::of(&found.script.text);
+    let new = ours.map_or_else(|| script.without(), |ours| script.with(ours));
+    let script = Change { file: found.script, new };
+    let others = found.others.into_iter().map(|file| {
+        let new = Lines::of(&file.text).without();
         Change { file, new }
     });
-    let changes: Vec<Change> = changed.filter(|change| change.new != change.file.text).collect();
+    Ok([script].into_iter().chain(others).filter(|change| change.new != change.file.text).collect())
+}
+
+fn show(changes: &[Change]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    for Change { file, new } in &changes {
+    for Change { file, new } in changes {
         write!(out, "{}", lines::diff(&file.path.display().to_string(), &file.text, new))?;
     }
     if changes.is_empty() {
         writeln!(out, "nothing to change")?;
     }
-    out.flush()?;
+    Ok(out.flush()?)
+}
+
+async fn make(disk: &Disk, node: &NodeArgs, changes: &[Change]) -> Result<()> {
+    show(changes)?;
     if node.dry_run || changes.is_empty() {
         return Ok(());
     }
     agree(node.yes)?;
-    for change in &changes {
+    for change in changes {
         change.make(disk).await?;
     }
-    writeln!(out, "done: it holds from the next start of the node")?;
-    Ok(())
+    Ok(writeln!(std::io::stdout(), "done: it holds from the next start of the node")?)
 }
 
 impl Change {
@@ -134,7 +208,12 @@ impl Change {
             disk.write_new(&backup, self.file.text.as_bytes(), Purpose::Flush).await?;
         }
         let replaced = replace(&self.file.path, self.new.as_bytes());
-        if replaced.is_err() && keeps {
+        // Without our lines the copy is ours too, and nothing of ours is to stay.
+        let is_over = match &replaced {
+            Ok(()) => !Lines::of(&self.new).are_there(),
+            Err(_) => keeps,
+        };
+        if is_over && disk.exists(&backup).await? {
             disk.remove(&backup).await?;
         }
         Ok(replaced?)
@@ -184,28 +263,34 @@ pub(crate) async fn find_jar(disk: &Disk, named: Option<&Path>) -> Result<PathBu
     Ok(jar)
 }
 
-/// Arguments of the JVM. The start script parts options at blanks, and has no way to quote them.
-async fn jvm_options(disk: &Disk, jar: Option<&Path>, console: Console) -> Result<Vec<String>> {
+/// Lines of the script. The end of a jar is what a copy that was cut off lacks.
+async fn our_lines(disk: &Disk, jar: Option<&Path>, console: Console) -> Result<Vec<String>> {
     let program = own_program()?;
     let jar = find_jar(disk, jar).await?;
-    for path in [&jar, &program] {
-        match path.to_str() {
-            Some(text) if !text.contains(char::is_whitespace) => {}
-            _ => {
-                return Err(Failure::of_file(
-                    path,
-                    "its path has a blank, or is not UTF-8: Cassandra's start script cannot pass it on",
-                ));
-            }
-        }
-    }
+    let (jar, program) = (plain(&jar)?, plain(&program)?);
     console.detail(format_args!(
-        "the user that runs Cassandra must be able to read {} and run {}",
-        jar.display(),
-        program.display()
+        "the user that runs Cassandra must be able to read {jar} and run {program}"
     ));
     Ok(vec![
-        format!("-javaagent:{}", jar.display()),
-        format!("-Dhalcyon.binary={}", program.display()),
+        format!("if [ \"$(tail -c 22 {jar} 2>/dev/null | head -c 2)\" = PK ]; then"),
+        format!("    JVM_OPTS=\"$JVM_OPTS -javaagent:{jar} -Dhalcyon.binary={program}\""),
+        "elif [ \"${0##*/}\" = cassandra ]; then".to_owned(),
+        format!(
+            "    echo \"Halcyon: {jar} is missing, damaged or unreadable, and is left out: compactions stay Cassandra's\" >&2"
+        ),
+        "fi".to_owned(),
     ])
+}
+
+/// A path as the script may have it.
+fn plain(path: &Path) -> Result<&str> {
+    let is_plain = |letter: char| letter.is_alphanumeric() || PLAIN.contains(letter);
+    path.to_str().filter(|text| text.chars().all(is_plain)).ok_or_else(|| {
+        Failure::of_file(
+            path,
+            format!(
+                "its path has a blank or another character beside letters, digits and {PLAIN}: Cassandra's start script cannot pass it on"
+            ),
+        )
+    })
 }

@@ -3,10 +3,15 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::golden::{TempFolder, halcyon, text};
 
-const OPTIONS: &str = "# Options of the server\n-ea\n-XX:+UseThreadPriorities\n";
+const SCRIPT: &str = "# Sourced by bin/cassandra\nJVM_OPTS=\"$JVM_OPTS -Da=b\"\n";
+/// What earlier releases of `install` wrote.
+const OLD: &str = "-ea\n# Halcyon compacts for this node: `halcyon plugin remove` takes these lines away.\n-javaagent:/old/h.jar\n# End of Halcyon's lines.\n";
+/// The end of an empty archive, which a jar ends with too.
+const JAR: &[u8] = b"PK\x03\x04PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
 /// A folder like that of the tarball, and a jar.
 struct Installed {
@@ -21,9 +26,9 @@ impl Installed {
         }
         installed.write(&format!("home/lib/apache-cassandra-{release}.jar"), "");
         installed.write("home/lib/guava-32.0.1-jre.jar", "");
-        installed.write("home/conf/jvm-server.options", OPTIONS);
-        installed.write("home/conf/jvm11-server.options", "# of 11\n");
-        installed.write("h.jar", "PK\x03\x04");
+        installed.write("home/conf/cassandra-env.sh", SCRIPT);
+        installed.write("home/conf/jvm-server.options", "-ea\n");
+        fs::write(installed.path("h.jar"), JAR).expect("written");
         installed
     }
 
@@ -39,8 +44,18 @@ impl Installed {
         fs::read_to_string(self.path(name)).expect("read")
     }
 
-    fn options(&self) -> String {
-        self.read("home/conf/jvm-server.options")
+    fn script(&self) -> String {
+        self.read("home/conf/cassandra-env.sh")
+    }
+
+    /// `JVM_OPTS` after a start script of this name has sourced the file, and what it wrote to standard error.
+    fn sourced(&self, name: &str) -> (String, String) {
+        self.write(name, "JVM_OPTS=; . \"$1\"; echo \"$JVM_OPTS\"\n");
+        let mut shell = Command::new("sh");
+        shell.arg(self.path(name)).arg(self.path("home/conf/cassandra-env.sh"));
+        let output = shell.output().expect("sh runs");
+        assert!(output.status.success());
+        (text(&output.stdout), text(&output.stderr))
     }
 
     fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
@@ -56,71 +71,84 @@ impl Installed {
 
     /// Fails with this status and these words, and leaves everything as it was.
     fn refuses(&self, code: i32, words: &str) {
-        let before = self.options();
+        let before = self.script();
         let (status, said) = self.install(&["--yes"]);
         assert_eq!(status, Some(code), "{said}");
         assert!(said.contains(words), "{said}");
-        assert_eq!(self.options(), before);
-        assert!(!self.path("home/conf/jvm-server.options.before-halcyon").exists());
+        assert_eq!(self.script(), before);
+        assert!(!self.path("home/conf/cassandra-env.sh.before-halcyon").exists());
     }
 }
 
 /// Proves that the change is shown before it is made, is made once, and goes again.
 #[test]
-fn options_come_and_go() {
+fn lines_come_and_go() {
     let node = Installed::new("5.0.9");
-    let file = node.path("home/conf/jvm-server.options");
+    let file = node.path("home/conf/cassandra-env.sh");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("set");
     let (status, shown) = node.install(&["--dry-run"]);
-    let agent = format!("+-javaagent:{}\n", node.path("h.jar").display());
+    let agent = format!("-javaagent:{} -Dhalcyon.binary=/", node.path("h.jar").display());
     assert_eq!(status, Some(0), "{shown}");
-    assert!(
-        shown.contains(" -ea\n") && shown.contains(&agent) && shown.contains("+-Dhalcyon.binary=/"),
-        "{shown}"
-    );
-    assert_eq!(node.options(), OPTIONS);
+    assert!(shown.contains(" # Sourced by bin/cassandra\n") && shown.contains(&agent), "{shown}");
+    assert_eq!(node.script(), SCRIPT);
     // There is no terminal to say yes on.
     let (status, said) = node.install(&[]);
-    assert_eq!((status, node.options().as_str()), (Some(2), OPTIONS), "{said}");
+    assert_eq!((status, node.script().as_str()), (Some(2), SCRIPT), "{said}");
 
     let (status, said) = node.install(&["--yes"]);
     assert!(status == Some(0) && said.starts_with(&shown), "{said}");
-    let installed = node.options();
-    assert!(installed.starts_with(OPTIONS) && installed.contains("\n-javaagent:"), "{installed}");
-    assert_eq!(node.read("home/conf/jvm-server.options.before-halcyon"), OPTIONS);
+    let installed = node.script();
+    assert!(installed.starts_with(SCRIPT) && installed.contains(&agent), "{installed}");
+    assert_eq!(node.read("home/conf/cassandra-env.sh.before-halcyon"), SCRIPT);
     assert_eq!(fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o640);
     let (status, said) = node.install(&["--yes"]);
     assert_eq!((status, said.as_str()), (Some(0), "nothing to change\n"));
-    assert_eq!(node.options(), installed);
+    assert_eq!(node.script(), installed);
 
     let (status, said) = node.run(&["remove", "--yes"]);
-    assert_eq!((status, node.options().as_str()), (Some(0), OPTIONS), "{said}");
+    assert_eq!((status, node.script().as_str()), (Some(0), SCRIPT), "{said}");
+    assert!(!node.path("home/conf/cassandra-env.sh.before-halcyon").exists());
     assert_eq!(node.run(&["remove", "--yes"]), (Some(0), "nothing to change\n".to_owned()));
-    assert_eq!(node.read("home/conf/jvm11-server.options"), "# of 11\n");
+    assert_eq!(node.read("home/conf/jvm-server.options"), "-ea\n");
 }
 
-/// Proves that a Cassandra without the file of all JVMs gets the options in each of theirs.
+/// Proves that a node starts without the agent where its jar is missing or cut off, and that only the server's script says so.
 #[test]
-fn files_of_each_jvm_will_do() {
+fn a_missing_or_damaged_jar_is_left_out() {
     let node = Installed::new("5.0.9");
-    fs::remove_file(node.path("home/conf/jvm-server.options")).expect("removed");
-    node.write("home/conf/jvm17-server.options", "");
-    let (status, said) = node.install(&["--yes"]);
-    assert_eq!(status, Some(0), "{said}");
-    for file in ["home/conf/jvm11-server.options", "home/conf/jvm17-server.options"] {
-        assert!(node.read(file).contains("\n-Dhalcyon.binary="), "{file}");
+    assert_eq!(node.install(&["--yes"]).0, Some(0));
+    let (options, said) = node.sourced("cassandra");
+    assert!(options.contains("-Da=b -javaagent:/") && said.is_empty(), "{options}{said}");
+    fs::write(node.path("h.jar"), &JAR[..JAR.len() - 1]).expect("written");
+    for damage in ["cut off", "missing"] {
+        let (options, said) = node.sourced("cassandra");
+        assert_eq!(options.trim(), "-Da=b", "{damage}");
+        assert!(said.contains("compactions stay Cassandra's"), "{damage}: {said}");
+        assert_eq!(node.sourced("nodetool"), (options, String::new()), "{damage}");
+        let _ = fs::remove_file(node.path("h.jar"));
+    }
+}
+
+/// Proves that the lines of an earlier release's `install`, which no node starts with if the jar is missing, move or go.
+#[test]
+fn lines_of_earlier_releases_move() {
+    let node = Installed::new("5.0.9");
+    for verb in ["install", "remove"] {
+        node.write("home/conf/jvm-server.options", OLD);
+        let (status, said) = match verb {
+            "install" => node.install(&["--yes"]),
+            _ => node.run(&["remove", "--yes"]),
+        };
+        assert_eq!(status, Some(0), "{said}");
+        assert_eq!(node.read("home/conf/jvm-server.options"), "-ea\n", "{verb}");
+        assert_eq!(node.script().contains("-javaagent"), verb == "install");
     }
 }
 
 #[test]
-fn releases_without_a_jar_are_refused() {
-    for (release, words) in [
-        ("4.1.9", "this is Cassandra 4.1.9, and the jar is for 5.0.9: older"),
-        ("5.0.3", "although it is a 5.0"),
-        ("6.0-alpha2", "newer"),
-    ] {
-        Installed::new(release).refuses(2, words);
-    }
+fn homes_without_a_release_are_refused() {
+    let words = "this is Cassandra 4.1.9, and the jar is for 5.0 and later";
+    Installed::new("4.1.9").refuses(2, words);
     let node = Installed::new("5.0.9");
     fs::remove_file(node.path("home/lib/apache-cassandra-5.0.9.jar")).expect("removed");
     node.refuses(3, "not a Cassandra's home");
@@ -134,7 +162,7 @@ fn what_does_not_fit_is_refused() {
     let node = Installed::new("5.0.9");
     for (file, line) in [
         ("home/conf/jvm-server.options", "-javaagent:/x/halcyon-cassandra.jar"),
-        ("home/conf/jvm11-server.options", "-Dhalcyon.binary=/x"),
+        ("home/conf/jvm17-server.options", "-Dhalcyon.binary=/x"),
         ("home/conf/cassandra-env.sh", "JVM_OPTS=\"$JVM_OPTS -javaagent:/x/halcyon.jar\""),
     ] {
         let before = fs::read_to_string(node.path(file)).unwrap_or_default();
@@ -142,6 +170,7 @@ fn what_does_not_fit_is_refused() {
         node.refuses(2, &format!("`{line}` was written by hand"));
         node.write(file, &before);
     }
+    fs::remove_file(node.path("home/conf/jvm17-server.options")).expect("removed");
     node.write("h.jar", "no zip");
     node.refuses(3, "not a jar");
     fs::remove_file(node.path("h.jar")).expect("removed");

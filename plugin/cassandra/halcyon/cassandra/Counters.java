@@ -14,81 +14,125 @@ public final class Counters
 {
     private static final Logger logger = LoggerFactory.getLogger(Counters.class);
     private static final int MOST_MESSAGES = 50;
+    private static final String HANDED_BACK = "HandedBackBy", FAILURES = "FailuresBy";
 
     public volatile boolean enabled;
-    public final AtomicLong completed = new AtomicLong();
-    public final AtomicLong stopped = new AtomicLong();
-    public final AtomicLong failed = new AtomicLong();
-    public final AtomicLong bytesRead = new AtomicLong();
-    public final AtomicLong bytesWritten = new AtomicLong();
-    public final AtomicLong nanos = new AtomicLong();
     public final AtomicLong purgeNanos = new AtomicLong();
+    final Figures node = Figures.ofNode();
 
     private final Options options;
     private final Map<String, Long> reasons = new ConcurrentHashMap<>();
     private final Map<String, Boolean> told = new ConcurrentHashMap<>();
     private final Map<String, Long> messages = new ConcurrentHashMap<>();
-    private final Map<String, Failures> byTable = new ConcurrentHashMap<>();
+    private final Map<String, OfTable> byTable = new ConcurrentHashMap<>();
 
-    private static final class Failures
+    private static final class OfTable
     {
-        int inARow;
-        long last;
+        final Figures figures;
+        int failuresInARow;
+        long lastFailure;
+
+        OfTable(String keyspace, String table)
+        {
+            figures = Figures.ofTable(keyspace, table);
+        }
     }
 
     Counters(Options options)
     {
         this.options = options;
         enabled = options.enabled;
+        Failed.codes().forEach(code -> node.counter(FAILURES, code));
+        Reason.GRAVE.forEach(code -> node.counter(HANDED_BACK, code));
     }
 
-    /** A compaction stays Cassandra's. Each table's reason is logged once. */
-    public void stays(String table, String reason)
+    private OfTable of(String name)
     {
-        reasons.merge(reason, 1L, Long::sum);
-        if (told.putIfAbsent(table + ' ' + reason, true) == null)
-            logger.info("Halcyon: compactions of {} stay Cassandra's: {}", table, reason);
+        int dot = name.indexOf('.');
+        return byTable.computeIfAbsent(name, key -> new OfTable(name.substring(0, dot), name.substring(dot + 1)));
     }
 
-    public void done(String table)
+    /** A compaction stays Cassandra's. The reason is logged once for each table, or once at all if it holds for all of them. */
+    public void stays(String table, Reason reason)
     {
-        completed.incrementAndGet();
-        byTable.remove(table);
+        reasons.merge(reason.text, 1L, Long::sum);
+        node.handedBack.inc();
+        node.counter(HANDED_BACK, reason.code).inc();
+        of(table).figures.handedBack.inc();
+        String who = reason.isOfNode ? "" : " of " + table;
+        if (told.putIfAbsent(who + ' ' + reason, true) == null)
+            logger.info("Halcyon: compactions{} stay Cassandra's: {}", who, reason);
+    }
+
+    public void done(String table, long bytesRead, long bytesWritten, long nanos)
+    {
+        OfTable one = of(table);
+        for (Figures figures : new Figures[]{ node, one.figures })
+        {
+            figures.completed.inc();
+            figures.bytesRead.inc(bytesRead);
+            figures.bytesWritten.inc(bytesWritten);
+            figures.millis.inc(TimeUnit.NANOSECONDS.toMillis(nanos));
+        }
+        synchronized (one)
+        {
+            one.failuresInARow = 0;
+        }
+    }
+
+    public void stopped(String table)
+    {
+        node.stopped.inc();
+        of(table).figures.stopped.inc();
     }
 
     /** Cassandra's task takes over. */
-    public void failed(String table, String message)
+    public void failed(String table, String code, String message)
     {
-        failed.incrementAndGet();
+        node.failed.inc();
+        node.counter(FAILURES, code).inc();
         if (messages.size() < MOST_MESSAGES || messages.containsKey(message))
             messages.merge(message, 1L, Long::sum);
-        Failures failures = byTable.computeIfAbsent(table, name -> new Failures());
-        synchronized (failures)
+        OfTable one = of(table);
+        one.figures.failed.inc();
+        synchronized (one)
         {
-            failures.inARow++;
-            failures.last = System.nanoTime();
+            one.failuresInARow++;
+            one.lastFailure = System.nanoTime();
             logger.warn("Halcyon: a compaction of {} failed and is done by Cassandra's own task ({} in a row): {}",
-                        table, failures.inARow, message);
-            if (failures.inARow == options.failures)
+                        table, one.failuresInARow, message);
+            if (one.failuresInARow == options.failures)
                 logger.warn("Halcyon: compactions of {} stay Cassandra's for {} minutes", table, options.retryMinutes);
         }
     }
 
     public boolean isGivenUp(String table)
     {
-        Failures failures = byTable.get(table);
-        if (failures == null)
+        OfTable one = byTable.get(table);
+        if (one == null)
             return false;
-        synchronized (failures)
+        synchronized (one)
         {
-            long since = System.nanoTime() - failures.last;
-            return failures.inARow >= options.failures && since < TimeUnit.MINUTES.toNanos(options.retryMinutes);
+            long since = System.nanoTime() - one.lastFailure;
+            return one.failuresInARow >= options.failures && since < TimeUnit.MINUTES.toNanos(options.retryMinutes);
         }
     }
 
     void forgetFailures()
     {
-        byTable.clear();
+        for (OfTable one : byTable.values())
+            synchronized (one)
+            {
+                one.failuresInARow = 0;
+            }
+    }
+
+    /** The table was dropped. */
+    void forget(String table)
+    {
+        OfTable one = byTable.remove(table);
+        if (one != null)
+            one.figures.remove();
     }
 
     Map<String, Long> reasons()

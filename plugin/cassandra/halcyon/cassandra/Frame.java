@@ -50,7 +50,7 @@ public final class Frame
             return null;
         }
         if (length < HEADER || length > LONGEST)
-            throw new IOException("a frame of " + length + " bytes");
+            throw new Failed("Protocol", "a frame of " + length + " bytes");
         byte kind = from.readByte();
         long task = from.readLong();
         byte[] body = new byte[length - HEADER];

@@ -1,8 +1,9 @@
 package halcyon.cassandra;
 
+import java.util.List;
 import java.util.Map;
 
-/** What an operator sees and does, by JMX. */
+/** What an operator sees and does, by JMX. The types are open ones, which every client reads; what is not known is null. */
 public interface HalcyonMBean
 {
     String NAME = "halcyon.cassandra:type=Halcyon";
@@ -15,8 +16,26 @@ public interface HalcyonMBean
     /** Whether the agent hands all tables over; false: those that `halcyon compact --node` has set. */
     boolean isForAllTables();
 
-    /** running PID, stopped, or why it does not run. */
+    /** running PID, or why it does not run: exit status, and what it said on standard error. */
     String getService();
+
+    /** Of the process; null if none runs. */
+    Long getServicePid();
+
+    /** Of the process that ended last; null if none has. */
+    Integer getServiceExitStatus();
+
+    /** The last lines on standard error of the process that ended last. */
+    List<String> getServiceOutput();
+
+    /** Starts of the process after the first. */
+    long getRestarts();
+
+    /** Of the process, resident; null if none runs. */
+    Long getMemoryBytes();
+
+    /** Milliseconds of processors that all processes have used. */
+    long getCpuMillis();
 
     /** Compactions that Halcyon did. */
     long getCompleted();
@@ -42,8 +61,23 @@ public interface HalcyonMBean
 
     void setLatencyTarget(String target);
 
-    /** Stored bytes of inputs that compaction may read in a second for that target's sake; the largest number without one. */
-    long getPaceBytesPerSecond();
+    /** Options of some tables, by pattern and name. */
+    Map<String, String> getTableOptions();
+
+    /** Sets latency_target or throughput_mib of the tables that a pattern names, until the node stops; none takes it away. */
+    void setTableOption(String pattern, String name, String value);
+
+    /** Which tables the agent hands over, until the node stops: keyspace.table or keyspace, parted by commas, with * for any letters. */
+    String getInclude();
+
+    void setInclude(String names);
+
+    String getExclude();
+
+    void setExclude(String names);
+
+    /** Stored bytes of inputs that compaction may read in a second for that target's sake; null without one. */
+    Long getPaceBytesPerSecond();
 
     /** The same, and why. */
     String getPace();
@@ -54,6 +88,6 @@ public interface HalcyonMBean
     /** Failures, by message; the last few. */
     Map<String, Long> getFailures();
 
-    /** Tables that stay with Cassandra's task after failures are tried again at once. */
+    /** What stays with Cassandra's task after failures is tried again at once: tables, the start of the process, the self-test. */
     void forgetFailures();
 }

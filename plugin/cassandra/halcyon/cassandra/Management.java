@@ -1,5 +1,6 @@
 package halcyon.cassandra;
 
+import java.util.List;
 import java.util.Map;
 import javax.management.StandardMBean;
 
@@ -14,7 +15,7 @@ final class Management extends StandardMBean implements HalcyonMBean
 
     Management(Plugin plugin)
     {
-        super(HalcyonMBean.class, false);
+        super(HalcyonMBean.class, true);
         this.plugin = plugin;
     }
 
@@ -34,7 +35,7 @@ final class Management extends StandardMBean implements HalcyonMBean
     @Override
     public boolean isForAllTables()
     {
-        return plugin.forAllTables;
+        return plugin.overlay != null;
     }
 
     @Override
@@ -44,39 +45,76 @@ final class Management extends StandardMBean implements HalcyonMBean
     }
 
     @Override
+    public Long getServicePid()
+    {
+        long pid = plugin.service.pid();
+        return pid == 0 ? null : pid;
+    }
+
+    @Override
+    public Integer getServiceExitStatus()
+    {
+        return plugin.service.exitStatus();
+    }
+
+    @Override
+    public List<String> getServiceOutput()
+    {
+        return plugin.service.lastWords();
+    }
+
+    @Override
+    public long getRestarts()
+    {
+        return plugin.service.restarts();
+    }
+
+    @Override
+    public Long getMemoryBytes()
+    {
+        return Usage.memoryBytes(plugin.service.pid());
+    }
+
+    @Override
+    public long getCpuMillis()
+    {
+        return plugin.usage.cpuMillis(plugin.service.pid());
+    }
+
+    @Override
     public long getCompleted()
     {
-        return plugin.counters.completed.get();
+        return plugin.counters.node.completed.getCount();
     }
 
     @Override
     public long getStopped()
     {
-        return plugin.counters.stopped.get();
+        return plugin.counters.node.stopped.getCount();
     }
 
     @Override
     public long getFailed()
     {
-        return plugin.counters.failed.get();
+        return plugin.counters.node.failed.getCount();
     }
 
     @Override
     public long getBytesRead()
     {
-        return plugin.counters.bytesRead.get();
+        return plugin.counters.node.bytesRead.getCount();
     }
 
     @Override
     public long getBytesWritten()
     {
-        return plugin.counters.bytesWritten.get();
+        return plugin.counters.node.bytesWritten.getCount();
     }
 
     @Override
     public long getMillis()
     {
-        return plugin.counters.nanos.get() / 1_000_000;
+        return plugin.counters.node.millis.getCount();
     }
 
     @Override
@@ -99,7 +137,54 @@ final class Management extends StandardMBean implements HalcyonMBean
     }
 
     @Override
-    public long getPaceBytesPerSecond()
+    public Map<String, String> getTableOptions()
+    {
+        return plugin.tables.shown();
+    }
+
+    @Override
+    public void setTableOption(String pattern, String name, String value)
+    {
+        plugin.tables.set(pattern, name, value);
+        logger.info("Halcyon: {} of {} is {} by JMX, until the node stops", name, pattern, value);
+    }
+
+    @Override
+    public String getInclude()
+    {
+        return overlay().include().toString();
+    }
+
+    @Override
+    public void setInclude(String names)
+    {
+        overlay().select(new Names(names), overlay().exclude());
+        logger.info("Halcyon: include={} by JMX, until the node stops", names);
+    }
+
+    @Override
+    public String getExclude()
+    {
+        return overlay().exclude().toString();
+    }
+
+    @Override
+    public void setExclude(String names)
+    {
+        overlay().select(overlay().include(), new Names(names));
+        logger.info("Halcyon: exclude={} by JMX, until the node stops", names);
+    }
+
+    private Overlay overlay()
+    {
+        Overlay overlay = plugin.overlay;
+        if (overlay == null)
+            throw new IllegalStateException("include and exclude are the agent's: here `halcyon compact --node` names the tables");
+        return overlay;
+    }
+
+    @Override
+    public Long getPaceBytesPerSecond()
     {
         return plugin.pace.rate();
     }
@@ -125,6 +210,6 @@ final class Management extends StandardMBean implements HalcyonMBean
     @Override
     public void forgetFailures()
     {
-        plugin.counters.forgetFailures();
+        plugin.forgetFailures();
     }
 }

@@ -57,7 +57,7 @@ final class NodeTables
     {
         boolean hand = !action.equals("remove");
         String release = text(storage, "ReleaseVersion");
-        if (Releases.refusal(release) != null)
+        if (Releases.isTooOld(release))
             throw new Refusal("release", release);
         String mode = text(storage, "OperationMode");
         if (!RUNNING.contains(mode))

@@ -21,15 +21,18 @@ import java.util.stream.Collectors;
 public final class Options
 {
     private static final Set<String> NAMES = Set.of("binary", "enabled", "idle", "include", "exclude", "latency_target", "memory_mib", "verify", "failures",
-                                                    "retry_minutes", "hung_seconds", "cgroup");
+                                                    "retry_minutes", "hung_seconds", "cgroup", "tables");
 
     /** The program. */
     public final Path binary;
     public final boolean enabled;
     /** Whether compactions run at idle priority: docs/operate/cassandra-plugin.md. */
     public final Idle idle;
-    public final Names include;
-    public final Names exclude;
+    /** Which tables the agent hands over at the start. */
+    final Names include;
+    final Names exclude;
+    /** Of some tables. */
+    final String tables;
     /** Of reads, for the pace of compaction: see {@link Pace}. */
     public final String latencyTarget;
     /** Bytes that the program may hold. */
@@ -51,6 +54,8 @@ public final class Options
         idle = Idle.of(given.getProperty("idle", "auto"));
         include = new Names(given.getProperty("include", "*"));
         exclude = new Names(given.getProperty("exclude", ""));
+        tables = given.getProperty("tables", "");
+        new TableOptions(tables);
         latencyTarget = given.getProperty("latency_target", "off");
         Pace.micros(latencyTarget);
         memory = number(given, "memory_mib", 256, 64, 1 << 20) << 20;
@@ -101,14 +106,25 @@ public final class Options
     {
         try
         {
-            Path jar = Paths.get(Options.class.getProtectionDomain().getCodeSource().getLocation().toURI()).toRealPath();
-            Path file = jar.resolveSibling(name);
+            Path file = ownJar().resolveSibling(name);
             return Files.exists(file) ? file : null;
         }
-        catch (IOException | URISyntaxException e)
+        catch (IOException e)
         {
             // The jar was taken away while the node runs.
             return null;
+        }
+    }
+
+    static Path ownJar() throws IOException
+    {
+        try
+        {
+            return Paths.get(Options.class.getProtectionDomain().getCodeSource().getLocation().toURI()).toRealPath();
+        }
+        catch (URISyntaxException e)
+        {
+            throw new IOException(e);
         }
     }
 
@@ -127,7 +143,11 @@ public final class Options
 
     private static long number(Properties given, String name, long usual, long least, long most)
     {
-        String text = given.getProperty(name, Long.toString(usual));
+        return number(name, given.getProperty(name, Long.toString(usual)), least, most);
+    }
+
+    static long number(String name, String text, long least, long most)
+    {
         long number;
         try
         {
@@ -140,23 +160,5 @@ public final class Options
         if (number < least || number > most)
             throw new IllegalArgumentException("halcyon." + name + " is a number from " + least + " to " + most + ", not " + text);
         return number;
-    }
-
-    /** {@code keyspace.table}, {@code keyspace}, {@code *}, parted by commas. */
-    public static final class Names
-    {
-        private final Set<String> names = new TreeSet<>();
-
-        Names(String text)
-        {
-            for (String name : text.split(","))
-                if (!name.trim().isEmpty())
-                    names.add(name.trim());
-        }
-
-        public boolean have(String keyspace, String table)
-        {
-            return names.contains("*") || names.contains(keyspace) || names.contains(keyspace + '.' + table);
-        }
     }
 }

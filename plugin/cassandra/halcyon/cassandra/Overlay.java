@@ -5,6 +5,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
 import org.apache.cassandra.db.ColumnFamilyStore;
+import org.apache.cassandra.db.compaction.CompactionStrategyManager;
 import org.apache.cassandra.schema.CompactionParams;
 import org.apache.cassandra.schema.Schema;
 import org.apache.cassandra.schema.SchemaChangeListener;
@@ -25,22 +26,47 @@ final class Overlay implements SchemaChangeListener
     /** Changes are looked for as often, should one not have been told. */
     private static final long EVERY_SECONDS = 30;
 
+    private final Plugin plugin;
     private final Options options;
+    private volatile Names include;
+    private volatile Names exclude;
+    private boolean hasLooked;
     private final ScheduledExecutorService executor = Executors.newSingleThreadScheduledExecutor(work -> {
         Thread thread = new Thread(work, "halcyon-overlay");
         thread.setDaemon(true);
         return thread;
     });
 
-    Overlay(Options options)
+    Overlay(Plugin plugin)
     {
-        this.options = options;
+        this.plugin = plugin;
+        options = plugin.options;
+        include = options.include;
+        exclude = options.exclude;
     }
 
     void start()
     {
         Schema.instance.registerListener(this);
         executor.scheduleWithFixedDelay(this::look, 0, EVERY_SECONDS, TimeUnit.SECONDS);
+    }
+
+    Names include()
+    {
+        return include;
+    }
+
+    Names exclude()
+    {
+        return exclude;
+    }
+
+    /** Tables that are no longer meant get Cassandra's own strategies back. */
+    void select(Names include, Names exclude)
+    {
+        this.include = include;
+        this.exclude = exclude;
+        executor.execute(this::look);
     }
 
     @Override
@@ -55,38 +81,54 @@ final class Overlay implements SchemaChangeListener
         executor.execute(this::look);
     }
 
+    @Override
+    public void onDropTable(TableMetadata table, boolean dropData)
+    {
+        plugin.counters.forget(table.keyspace + '.' + table.name);
+    }
+
     private void look()
     {
         int changed = 0;
-        for (ColumnFamilyStore store : ColumnFamilyStore.all())
+        try (Quiet quiet = Quiet.about(CompactionStrategyManager.class))
         {
-            try
-            {
-                if (apply(store))
+            for (ColumnFamilyStore store : ColumnFamilyStore.all())
+                if (isSet(store))
                     changed++;
-            }
-            catch (Throwable e)
-            {
-                logger.warn("Halcyon: compactions of {}.{} stay Cassandra's", store.getKeyspaceName(), store.getTableName(), e);
-            }
         }
-        if (changed > 0)
-            logger.info("Halcyon: compacts {} more tables of this node with {}", changed, options.binary);
+        if (!hasLooked)
+            logger.info("Halcyon: {} tables of this node are handed over to {}: {}", changed, options.binary, plugin.service.state());
+        else if (changed > 0)
+            logger.info("Halcyon: {} tables of this node are handed over, or no longer", changed);
+        hasLooked = true;
+    }
+
+    private boolean isSet(ColumnFamilyStore store)
+    {
+        try
+        {
+            return apply(store);
+        }
+        catch (Throwable e)
+        {
+            logger.warn("Halcyon: compactions of {}.{} stay Cassandra's", store.getKeyspaceName(), store.getTableName(), e);
+            return false;
+        }
     }
 
     private boolean apply(ColumnFamilyStore store)
     {
         String keyspace = store.getKeyspaceName();
         String table = store.getTableName();
-        if (SchemaConstants.isSystemKeyspace(keyspace) || !options.include.have(keyspace, table) || options.exclude.have(keyspace, table))
-            return false;
         CompactionParams now = store.getCompactionStrategyManager().getCompactionParams();
-        String ours = Strategies.ours(now.klass().getName());
-        if (ours == null)
+        String strategy = now.klass().getName();
+        boolean isMeant = !SchemaConstants.isSystemKeyspace(keyspace) && include.have(keyspace, table) && !exclude.have(keyspace, table);
+        String wanted = isMeant ? Strategies.ours(strategy) : Strategies.stock(strategy);
+        if (wanted == null)
             return false;
         // New parameters switch compaction on and off, which an operator may have done otherwise.
         boolean isDisabled = store.isAutoCompactionDisabled();
-        store.getCompactionStrategyManager().overrideLocalParams(CompactionParams.create(CompactionParams.classFromName(ours), now.options()));
+        store.getCompactionStrategyManager().overrideLocalParams(CompactionParams.create(CompactionParams.classFromName(wanted), now.options()));
         if (isDisabled && !store.isAutoCompactionDisabled())
             store.disableAutoCompaction();
         else if (!isDisabled && store.isAutoCompactionDisabled())

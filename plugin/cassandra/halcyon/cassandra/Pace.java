@@ -1,13 +1,22 @@
 package halcyon.cassandra;
 
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntSupplier;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 import com.codahale.metrics.Timer;
 import com.google.common.util.concurrent.RateLimiter;
 import org.apache.cassandra.config.DurationSpec;
+import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.compaction.CompactionManager;
 import org.apache.cassandra.metrics.ClientRequestsMetricsHolder;
 import org.apache.cassandra.metrics.TableMetrics;
@@ -19,7 +28,7 @@ import org.slf4j.LoggerFactory;
  * Holds the p99 of this node's reads at a target, while compaction takes what they leave.
  *
  * <p>1. Twice a second it looks at the reads since then, as Cassandra's metrics count them: those that this node coordinated, and those of
- * its own data. The worse of both counts. 2. If more than one in a hundred took longer than the target, the rate falls to a part of what
+ * its own data, and of each table that has a target of its own. The worst counts. 2. If more than one in a hundred took longer than the target, the rate falls to a part of what
  * compaction took. If half of that many did, it stays; else it grows, slowly. 3. It does not grow while it is not used. Few reads are
  * gathered, and one slow one among them is forgiven. Without reads, nothing limits it. 4. The rate has a floor, which rises with the
  * compactions that wait: a node that falls behind reads more for each query.
@@ -39,7 +48,10 @@ public final class Pace
     /** Compactions that wait, from which on reads are not spared. */
     private static final double BEHIND = 64;
 
-    private final List<Reads> reads;
+    private final List<Reads> ofNode;
+    /** By table and its id. */
+    private final Map<String, Reads> ofTables = new TreeMap<>();
+    private final TableOptions tables;
     private final IntSupplier waiting;
     private final AtomicLong taken = new AtomicLong();
     private volatile RateLimiter limiter;
@@ -51,9 +63,10 @@ public final class Pace
     private long gatheredNanos;
     private int samples;
 
-    Pace(String target)
+    Pace(String target, TableOptions tables)
     {
-        reads = List.of(new Reads(ClientRequestsMetricsHolder.readMetrics.latency), new Reads(TableMetrics.GLOBAL_READ_LATENCY.latency));
+        this.tables = tables;
+        ofNode = List.of(new Reads("", ClientRequestsMetricsHolder.readMetrics.latency), new Reads("", TableMetrics.GLOBAL_READ_LATENCY.latency));
         waiting = CompactionManager.instance.getMetrics().pendingTasks::getValue;
         set(target);
         Thread thread = new Thread(this::run, "halcyon-pace");
@@ -84,11 +97,43 @@ public final class Pace
     {
         targetMicros = micros(target);
         this.target = target;
+        ofNode.forEach(some -> some.aim(targetMicros));
+        restart();
+    }
+
+    private void restart()
+    {
         rate = START;
-        reads.forEach(Reads::look);
+        watched().forEach(Reads::look);
         forget();
-        limiter = targetMicros == 0 ? null : RateLimiter.create(rate);
-        shown = target;
+        limiter = watched().isEmpty() ? null : RateLimiter.create(rate);
+        shown = limiter == null ? "off" : "starts";
+    }
+
+    /** What has a target. */
+    private List<Reads> watched()
+    {
+        return Stream.concat(ofNode.stream(), ofTables.values().stream()).filter(some -> some.micros > 0).collect(Collectors.toList());
+    }
+
+    /** Tables that have a target now. */
+    private void follow()
+    {
+        boolean wasOff = watched().isEmpty();
+        Set<String> seen = new HashSet<>();
+        for (ColumnFamilyStore cfs : tables.have(TableOptions.LATENCY_TARGET) ? ColumnFamilyStore.all() : List.<ColumnFamilyStore>of())
+        {
+            String own = tables.of(cfs.getKeyspaceName(), cfs.getTableName(), TableOptions.LATENCY_TARGET);
+            if (own == null)
+                continue;
+            String name = cfs.getKeyspaceName() + '.' + cfs.getTableName();
+            String key = name + ' ' + cfs.metadata().id;
+            seen.add(key);
+            ofTables.computeIfAbsent(key, absent -> new Reads(" of " + name, cfs.metric.readLatency.latency)).aim(micros(own));
+        }
+        ofTables.keySet().retainAll(seen);
+        if (wasOff != watched().isEmpty())
+            restart();
     }
 
     String target()
@@ -102,10 +147,15 @@ public final class Pace
         return shown;
     }
 
-    /** Bytes of inputs in a second; as much as there is without a target. */
-    synchronized long rate()
+    synchronized long targetMicros()
     {
-        return limiter == null ? Long.MAX_VALUE : (long) rate;
+        return targetMicros;
+    }
+
+    /** Bytes of inputs in a second; null without a target. */
+    synchronized Long rate()
+    {
+        return limiter == null ? null : (long) rate;
     }
 
     /** What stored bytes of inputs wait for; null without a target. */
@@ -145,6 +195,7 @@ public final class Pace
 
     private synchronized void look(long nanos)
     {
+        follow();
         gatheredBytes += taken.getAndSet(0);
         gatheredNanos += nanos;
         if (limiter == null)
@@ -153,17 +204,18 @@ public final class Pace
             return;
         }
         samples++;
-        reads.forEach(some -> some.add(targetMicros));
+        List<Reads> reads = watched();
+        reads.forEach(Reads::add);
         long most = reads.stream().mapToLong(some -> some.all).max().orElse(0);
         if (most > 0 && most < ENOUGH_READS && samples < SAMPLES_MAX)
             return;
-        decide(gatheredBytes / (gatheredNanos / 1e9), Math.max(FLOOR, START * waiting.getAsInt() / BEHIND));
+        decide(reads, gatheredBytes / (gatheredNanos / 1e9), Math.max(FLOOR, START * waiting.getAsInt() / BEHIND));
         forget();
     }
 
-    private void decide(double used, double floor)
+    private void decide(List<Reads> reads, double used, double floor)
     {
-        Reads worst = reads.get(0).excess() >= reads.get(1).excess() ? reads.get(0) : reads.get(1);
+        Reads worst = Collections.max(reads, Comparator.comparingDouble(Reads::excess));
         double excess = worst.excess();
         if (excess > 1)
             rate = (used > FLOOR ? Math.min(used, rate) : rate) * (excess > MUCH ? DECREASE_MUCH : DECREASE);
@@ -171,7 +223,7 @@ public final class Pace
             rate += Math.max(STEP_MIN, rate * GROWTH);
         rate = floor >= START ? CEILING : Math.min(CEILING, Math.max(floor, rate));
         limiter.setRate(rate);
-        shown = String.format("%d MiB/s: %d of %d reads took longer than %s", (long) rate >> 20, worst.slow, worst.all, target);
+        shown = String.format("%d MiB/s: %d of %d reads%s took longer than %d us", (long) rate >> 20, worst.slow, worst.all, worst.whose, worst.micros);
     }
 
     private void forget()
@@ -179,22 +231,31 @@ public final class Pace
         gatheredBytes = 0;
         gatheredNanos = 0;
         samples = 0;
-        reads.forEach(Reads::forget);
+        watched().forEach(Reads::forget);
     }
 
     /** What one of Cassandra's histograms got since it was looked at; its buckets only grow. */
     private static final class Reads
     {
+        final String whose;
+        long micros;
         private final Timer timer;
         private long[] before;
         private long[] limits = {};
         long all;
         long slow;
 
-        Reads(Timer timer)
+        Reads(String whose, Timer timer)
         {
+            this.whose = whose;
             this.timer = timer;
             look();
+        }
+
+        /** 0: no target. */
+        void aim(long micros)
+        {
+            this.micros = micros;
         }
 
         long[] look()
@@ -204,7 +265,7 @@ public final class Pace
             return last;
         }
 
-        void add(long micros)
+        void add()
         {
             long[] last = look();
             if (limits.length != before.length)

@@ -12,6 +12,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -34,14 +37,21 @@ public final class Service
     private static final long SILENT_SECONDS = 60;
     private static final long START_SECONDS = 30;
     private static final long LONGEST_PAUSE_SECONDS = 60;
+    /** A process whose pipe is closed ends by itself, with a status of its own. */
+    private static final long END_SECONDS = 2;
+    private static final int MOST_LINES = 20, LONGEST_LINE = 500;
 
     /** A message that the process has ended. */
     private static final Frame END = Frame.end();
 
     private final Options options;
     private final AtomicLong ids = new AtomicLong();
-    private Running running;
+    /** Read without the lock too: a collector of metrics does not wait for a start. */
+    private volatile Running running;
     private String why = "not started yet: no compaction was handed over";
+    private Integer exitStatus;
+    private List<String> lastWords = List.of();
+    private volatile long starts;
     private long pauseSeconds;
     private long notBefore = System.nanoTime();
     /** Why it did not start, as was logged last. */
@@ -52,9 +62,14 @@ public final class Service
         this.options = options;
     }
 
-    public boolean isThere()
+    /** Why there is no program to start; null if there is one. */
+    public String problem()
     {
-        return Files.isExecutable(options.binary) && Files.isRegularFile(options.binary);
+        if (!Files.exists(options.binary))
+            return options.binary + " does not exist, or this user may not look there";
+        if (!Files.isRegularFile(options.binary))
+            return options.binary + " is not a file";
+        return Files.isExecutable(options.binary) ? null : options.binary + " is not an executable file for the user that runs this node";
     }
 
     /** It has ended, and is not restarted for a moment. */
@@ -63,11 +78,82 @@ public final class Service
         return running == null && System.nanoTime() - notBefore < 0;
     }
 
+    synchronized void retryAtOnce()
+    {
+        pauseSeconds = 0;
+        notBefore = System.nanoTime();
+    }
+
     synchronized String state()
     {
         if (running != null)
             return "running " + running.process.pid();
-        return isThere() ? why : options.binary + " is not an executable file";
+        String problem = problem();
+        return problem == null ? why : problem;
+    }
+
+    /** Of the program that runs, or would: another one after it was replaced. */
+    String identity()
+    {
+        Running now = running;
+        return now == null ? identityOfFile() : now.identity;
+    }
+
+    private String identityOfFile()
+    {
+        try
+        {
+            return Files.getLastModifiedTime(options.binary) + " " + Files.size(options.binary);
+        }
+        catch (IOException e)
+        {
+            return "";
+        }
+    }
+
+    /** Its name and release, as it says. */
+    String program()
+    {
+        Running now = running;
+        return now == null ? "" : now.program;
+    }
+
+    /** 0: none runs. */
+    long pid()
+    {
+        Running now = running;
+        return now == null ? 0 : now.process.pid();
+    }
+
+    /** Of the process that ended last; null if none has. */
+    synchronized Integer exitStatus()
+    {
+        return exitStatus;
+    }
+
+    /** The last lines on standard error of the process that ended last. */
+    synchronized List<String> lastWords()
+    {
+        return lastWords;
+    }
+
+    /** After the first start. */
+    long restarts()
+    {
+        return Math.max(0, starts - 1);
+    }
+
+    /** Starts it before there is work, so that the log of the node's start says why it cannot be. */
+    void startAhead() throws InterruptedException
+    {
+        try
+        {
+            running();
+        }
+        catch (IOException e)
+        {
+            logger.debug("Halcyon: not started ahead", e);
+        }
     }
 
     /** A conversation about one task with a process that runs. */
@@ -86,18 +172,21 @@ public final class Service
             return running;
         if (isPaused())
             throw new NotStarted("the service has ended, and is not started again yet");
-        if (!isThere())
-            throw new NotStarted(options.binary + " is not an executable file");
+        String problem = problem();
+        if (problem != null)
+            throw new NotStarted(problem);
         Running started = new Running();
         started.start();
         if (!started.welcomed())
         {
-            started.kill();
-            paused(started.end);
+            paused(started);
             tellOnce();
             throw new NotStarted("the service does not start");
         }
         told = null;
+        starts = starts + 1;
+        if (starts > 1)
+            logger.info("Halcyon: {} is started again, pid {}", started.program, started.process.pid());
         running = started;
         return started;
     }
@@ -111,20 +200,22 @@ public final class Service
         logger.warn("Halcyon: {} does not start as a service ({}); compactions stay Cassandra's until it does", options.binary, why);
     }
 
-    private void paused(String reason)
+    private void paused(Running ended)
     {
-        why = reason;
+        why = ended.end;
+        exitStatus = ended.exitStatus;
+        lastWords = ended.lastWords();
         pauseSeconds = Math.min(LONGEST_PAUSE_SECONDS, Math.max(1, 2 * pauseSeconds));
         notBefore = System.nanoTime() + TimeUnit.SECONDS.toNanos(pauseSeconds);
     }
 
-    private synchronized void over(Running ended, String reason)
+    private synchronized void over(Running ended)
     {
         if (running != ended)
             return;
         running = null;
-        paused(reason);
-        logger.warn("Halcyon: the service ended ({}); its compactions are done by Cassandra, the next starts it again", reason);
+        paused(ended);
+        logger.warn("Halcyon: the service ended ({}); its compactions are done by Cassandra, the next starts it again", ended.end);
     }
 
     /** A task has succeeded. */
@@ -149,14 +240,18 @@ public final class Service
         final Map<Long, Conversation> conversations = new ConcurrentHashMap<>();
         private final BlockingQueue<Boolean> greeted = new LinkedBlockingQueue<>();
         private final Object writing = new Object();
+        private final Deque<String> said = new ArrayDeque<>();
+        /** Before its start: a program that is replaced meanwhile is taken for the old one, and tested once more later. */
+        final String identity = identityOfFile();
         private DataOutputStream to;
         volatile Process process;
+        volatile String program = "";
         volatile boolean ended;
-        volatile String end = "it did not answer";
+        volatile String end = "";
+        volatile Integer exitStatus;
         private volatile long lastHeard = System.nanoTime();
         private volatile boolean welcome;
-        /** The last line that it said before it was welcome: why it ends. */
-        private volatile String said = "";
+        private volatile boolean isSilent;
 
         void start()
         {
@@ -165,36 +260,80 @@ public final class Service
 
         boolean welcomed() throws InterruptedException
         {
-            return Boolean.TRUE.equals(greeted.poll(START_SECONDS, TimeUnit.SECONDS));
+            Boolean answer = greeted.poll(START_SECONDS, TimeUnit.SECONDS);
+            if (answer != null)
+                return answer;
+            isSilent = true;
+            kill();
+            // Until it is known how it ended.
+            greeted.poll(2 * END_SECONDS, TimeUnit.SECONDS);
+            return false;
         }
 
         private void run()
         {
+            Thread log = null;
+            String problem = "";
             try
             {
                 ProcessBuilder builder = new ProcessBuilder(options.binary.toString(), "compact", "--service");
                 builder.environment().keySet().removeIf(name -> !name.equals("HALCYON_IO_ENGINE"));
                 process = builder.start();
+                log = daemon("halcyon-service-log", this::log);
                 confine();
-                Thread log = daemon("halcyon-service-log", this::log);
-                to = new DataOutputStream(new BufferedOutputStream(process.getOutputStream(), 1 << 16));
-                hello();
-                DataInputStream from = new DataInputStream(new BufferedInputStream(process.getInputStream(), 1 << 16));
-                daemon("halcyon-service-pulse", this::pulse);
-                for (Frame frame; (frame = Frame.read(from)) != null;)
-                    heard(frame);
-                int status = process.waitFor();
-                log.join(TimeUnit.SECONDS.toMillis(1));
-                end = "exit status " + status + (welcome ? "" : said);
+                converse();
             }
             catch (Throwable e)
             {
-                end = e.toString();
+                // Of a broken pipe the process itself says more.
+                boolean isPipe = process != null && e instanceof IOException && !(e instanceof Failed);
+                problem = isPipe ? "" : e instanceof IOException ? e.getMessage() : e.toString();
+            }
+            try
+            {
+                if (process != null)
+                    bury(log, problem);
+                else
+                    end = problem;
+            }
+            catch (InterruptedException e)
+            {
+                Thread.currentThread().interrupt();
             }
             finally
             {
                 gone();
             }
+        }
+
+        /** Returns when the process has closed its end. */
+        private void converse() throws IOException
+        {
+            to = new DataOutputStream(new BufferedOutputStream(process.getOutputStream(), 1 << 16));
+            hello();
+            DataInputStream from = new DataInputStream(new BufferedInputStream(process.getInputStream(), 1 << 16));
+            daemon("halcyon-service-pulse", this::pulse);
+            for (Frame frame; (frame = Frame.read(from)) != null;)
+                heard(frame);
+        }
+
+        /** Why it ended: its own status and words before what became of the pipe, which says the least. */
+        private void bury(Thread log, String problem) throws InterruptedException
+        {
+            boolean endedItself = process.waitFor(END_SECONDS, TimeUnit.SECONDS);
+            if (!endedItself)
+                process.destroyForcibly();
+            int status = process.waitFor();
+            log.join(TimeUnit.SECONDS.toMillis(1));
+            exitStatus = status;
+            // As a shell counts: the JVM adds the signal to 128.
+            String how = "exit status " + status + (status > 128 ? ", signal " + (status - 128) : "");
+            List<String> words = lastWords();
+            if (isSilent)
+                how = "it did not answer within " + START_SECONDS + " s and was killed";
+            else if (!problem.isEmpty())
+                how = endedItself ? how + ": " + problem : problem;
+            end = words.isEmpty() || welcome ? how : how + "; it said: " + String.join(" | ", words);
         }
 
         /** Into the control groups that an operator has made, before it has work. Without them it works too. */
@@ -219,7 +358,7 @@ public final class Service
             // Reported only now: the listener may delete the files that the process wrote.
             ended = true;
             greeted.add(false);
-            over(this, end);
+            over(this);
             conversations.values().forEach(conversation -> conversation.heard.add(END));
         }
 
@@ -242,8 +381,8 @@ public final class Service
             if (frame.kind == Frame.WELCOME)
             {
                 if (frame.body.getInt() != Frame.MAGIC || frame.body.getShort() != Frame.VERSION)
-                    throw new IOException("it speaks another protocol");
-                logger.info("Halcyon: {} compacts for this node, pid {}", frame.text(), process.pid());
+                    throw new Failed("Protocol", "it speaks another protocol");
+                program = frame.text();
                 welcome = true;
                 greeted.add(true);
                 return;
@@ -296,15 +435,32 @@ public final class Service
             {
                 for (String line; (line = lines.readLine()) != null;)
                 {
+                    keep(line);
                     if (welcome)
                         logger.warn("Halcyon: {}", line);
-                    else
-                        said = ": " + line;
                 }
             }
             catch (IOException e)
             {
                 logger.debug("Halcyon: the service's log ended", e);
+            }
+        }
+
+        private void keep(String line)
+        {
+            synchronized (said)
+            {
+                if (said.size() == MOST_LINES)
+                    said.removeFirst();
+                said.addLast(line.substring(0, Math.min(line.length(), LONGEST_LINE)));
+            }
+        }
+
+        List<String> lastWords()
+        {
+            synchronized (said)
+            {
+                return List.copyOf(said);
             }
         }
 
@@ -362,7 +518,7 @@ public final class Service
         {
             Frame frame = heard.poll(millis, TimeUnit.MILLISECONDS);
             if (frame == END)
-                throw new IOException("the service ended: " + process.end);
+                throw new Failed("ServiceEnded", "the service ended: " + process.end);
             return frame;
         }
 

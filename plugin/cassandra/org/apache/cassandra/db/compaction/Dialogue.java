@@ -13,10 +13,12 @@ import java.util.function.LongPredicate;
 import com.google.common.util.concurrent.RateLimiter;
 
 import halcyon.cassandra.Counters;
+import halcyon.cassandra.Failed;
 import halcyon.cassandra.Frame;
 import halcyon.cassandra.Pace;
 import halcyon.cassandra.Plugin;
 import halcyon.cassandra.Service.Conversation;
+import halcyon.cassandra.TableOptions;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.DecoratedKey;
 import org.apache.cassandra.db.memtable.Memtable;
@@ -38,6 +40,7 @@ final class Dialogue
     private final Conversation conversation;
     private final Counters counters;
     private final Pace pace;
+    private final TableOptions tables;
     private final CompactionController controller;
     private final Progress progress;
     private final Outputs outputs;
@@ -55,6 +58,7 @@ final class Dialogue
         this.conversation = conversation;
         counters = plugin.counters;
         pace = plugin.pace;
+        tables = plugin.tables;
         mostLooks = TimeUnit.SECONDS.toMillis(plugin.options.hungSeconds) / LOOK_MILLIS;
         this.controller = controller;
         this.progress = progress;
@@ -88,7 +92,7 @@ final class Dialogue
         }
         catch (BufferUnderflowException | IndexOutOfBoundsException e)
         {
-            throw new IOException("the service sent a message that ends too early");
+            throw new Failed("Protocol", "the service sent a message that ends too early");
         }
         finally
         {
@@ -115,7 +119,7 @@ final class Dialogue
             throw new CompactionInterruptedException(progress.getCompactionInfo());
         if (kind == DISK_FULL)
             throw new FSDiskFullWriteError(progress.getCompactionInfo().getKeyspace().orElse(""), 0);
-        throw new IOException(path.isEmpty() || message.contains(path) ? message : path + ": " + message);
+        throw new Failed(Failed.code(kind), path.isEmpty() || message.contains(path) ? message : path + ": " + message);
     }
 
     /** The next message; null if there was none for a moment. */
@@ -141,7 +145,7 @@ final class Dialogue
     {
         looks++;
         if (!stopping && looks >= mostLooks && !conversation.isHeldUp())
-            throw new IOException("the service lives, but has forgotten the compaction, and is killed: it said nothing of it for "
+            throw new Failed("Hung", "the service lives, but has forgotten the compaction, and is killed: it said nothing of it for "
                                   + TimeUnit.MILLISECONDS.toSeconds(looks * LOOK_MILLIS) + " s");
     }
 
@@ -179,7 +183,7 @@ final class Dialogue
                 tick(frame);
                 break;
             default:
-                throw new IOException("the service sent a message of kind " + frame.kind);
+                throw new Failed("Protocol", "the service sent a message of kind " + frame.kind);
         }
     }
 
@@ -221,10 +225,13 @@ final class Dialogue
         return floor;
     }
 
-    /** Takes its share of compaction_throughput, which it has in common with Cassandra's own compactions, and of what reads leave. */
+    /** Takes its share of compaction_throughput, which it has in common with Cassandra's own compactions, of its table's, and of what reads leave. */
     private void throttle(long stored) throws IOException
     {
         take(CompactionManager.instance.getRateLimiter(), stored);
+        RateLimiter ofTable = tables.throughput(controller.cfs.getKeyspaceName(), controller.cfs.getTableName());
+        if (ofTable != null)
+            take(ofTable, stored);
         RateLimiter paced = pace.limiter();
         if (paced != null)
             take(paced, stored);

@@ -4,6 +4,7 @@ import java.lang.reflect.Field;
 import java.util.Set;
 
 import halcyon.cassandra.Plugin;
+import halcyon.cassandra.Reason;
 import org.apache.cassandra.config.Config.CorruptedTombstoneStrategy;
 import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.db.ColumnFamilyStore;
@@ -31,25 +32,35 @@ final class Eligibility
         "ReversedType", "SetType", "ShortType", "SimpleDateType", "TimeType", "TimeUUIDType", "TimestampType", "TupleType", "UTF8Type",
         "UUIDType", "UserType", "VectorType");
 
-    /** Null: the task can be handed over. */
-    static String reason(Plugin plugin, ColumnFamilyStore cfs, CompactionTask task)
+    /** Null: the node hands tasks over. */
+    static Reason ofNode(Plugin plugin)
     {
         if (!plugin.counters.enabled)
-            return "switched off";
-        if (!plugin.service.isThere())
-            return plugin.options.binary + " is not an executable file";
+            return Reason.ofNode("Disabled", "switched off");
+        String problem = plugin.service.problem();
+        if (problem != null)
+            return Reason.ofNode("NoProgram", problem);
         if (plugin.service.isPaused())
-            return "the service has ended, and is not started again yet";
-        if (plugin.counters.isGivenUp(name(cfs)))
-            return "too many failures in a row";
-        if (task.transaction.isOffline() || task.keepOriginals)
-            return "it is a tool's";
+            return Reason.ofNode("ServiceDown", "the service has ended, and is not started again yet");
         if (DatabaseDescriptor.isSnapshotBeforeCompaction())
-            return "snapshot_before_compaction";
+            return Reason.ofNode("SnapshotBeforeCompaction", "snapshot_before_compaction");
         if (DatabaseDescriptor.getCorruptedTombstoneStrategy() != CorruptedTombstoneStrategy.disabled)
-            return "corrupted_tombstone_strategy";
-        String table = ofTable(cfs);
-        return table != null ? table : ofFiles(cfs, task.transaction.originals());
+            return Reason.ofNode("CorruptedTombstoneStrategy", "corrupted_tombstone_strategy");
+        String written = name(DatabaseDescriptor.getSelectedSSTableFormat().getLatestVersion());
+        if (!WRITTEN.contains(written))
+            return Reason.ofNode("Version", "version " + written);
+        return plugin.selfTest();
+    }
+
+    /** Null: the task can be handed over. */
+    static Reason ofTask(Plugin plugin, ColumnFamilyStore cfs, CompactionTask task)
+    {
+        if (plugin.counters.isGivenUp(name(cfs)))
+            return new Reason("FailuresInARow", "too many failures in a row");
+        if (task.transaction.isOffline() || task.keepOriginals)
+            return new Reason("Tool", "it is a tool's");
+        Reason table = ofTable(cfs);
+        return table != null ? table : ofFiles(task.transaction.originals());
     }
 
     static String name(ColumnFamilyStore cfs)
@@ -57,28 +68,28 @@ final class Eligibility
         return cfs.getKeyspaceName() + '.' + cfs.getTableName();
     }
 
-    private static String ofTable(ColumnFamilyStore cfs)
+    private static Reason ofTable(ColumnFamilyStore cfs)
     {
         TableMetadata table = cfs.metadata();
         if (!(table.partitioner instanceof Murmur3Partitioner))
-            return "its partitioner";
+            return new Reason("Partitioner", "its partitioner");
         if (table.isCompactTable())
-            return "compact storage";
+            return new Reason("CompactStorage", "compact storage");
         if (!ignoresNoGrace(cfs))
-            return "nodetool forcecompact";
+            return new Reason("ForceCompact", "nodetool forcecompact");
         if (cfs.isRowCacheEnabled())
-            return "its row cache";
+            return new Reason("RowCache", "its row cache");
         if (cfs.getCompactionStrategyManager().getCompactionParams().tombstoneOption() != TombstoneOption.NONE)
-            return "provide_overlapping_tombstones";
+            return new Reason("OverlappingTombstones", "provide_overlapping_tombstones");
         for (Index index : cfs.indexManager.listIndexes())
             if (!(index instanceof StorageAttachedIndex))
-                return "an index that is not SAI";
+                return new Reason("Index", "an index that is not SAI");
         for (ColumnMetadata column : table.columns())
             if (!isKnown(column.type.toString()))
-                return "the type of column " + column.name;
+                return new Reason("Type", "the type of column " + column.name);
         CompressionParams compression = table.params.compression;
         if (compression.isEnabled() && !COMPRESSORS.contains(compression.klass().getSimpleName()))
-            return "its compressor";
+            return new Reason("Compressor", "its compressor");
         return null;
     }
 
@@ -109,19 +120,17 @@ final class Eligibility
         }
     }
 
-    private static String ofFiles(ColumnFamilyStore cfs, Set<SSTableReader> inputs)
+    private static Reason ofFiles(Set<SSTableReader> inputs)
     {
         String written = name(DatabaseDescriptor.getSelectedSSTableFormat().getLatestVersion());
-        if (!WRITTEN.contains(written))
-            return "version " + written;
         for (SSTableReader input : inputs)
         {
             String version = name(input.descriptor.version);
             if (!READ.contains(version))
-                return "an input of version " + version;
+                return new Reason("Version", "an input of version " + version);
             // Expirations after 2038 have no room in what is written.
             if (written.equals("big-nb") && (version.equals("big-oa") || version.equals("bti-da")))
-                return "an input of a version that is newer than what is written";
+                return new Reason("Version", "an input of a version that is newer than what is written");
         }
         return null;
     }

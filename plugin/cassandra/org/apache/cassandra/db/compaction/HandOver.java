@@ -10,7 +10,9 @@ import java.util.function.Function;
 import com.google.common.collect.ImmutableMap;
 import com.google.common.collect.Sets;
 
+import halcyon.cassandra.Failed;
 import halcyon.cassandra.Plugin;
+import halcyon.cassandra.Reason;
 import halcyon.cassandra.Service;
 import halcyon.cassandra.Service.Conversation;
 import org.apache.cassandra.db.ColumnFamilyStore;
@@ -61,43 +63,44 @@ final class HandOver
     {
         ActiveCompactionsTracker tracker = active == null ? ActiveCompactionsTracker.NOOP : active;
         Plugin plugin = Plugin.instance();
+        // Cassandra's start compacts its own tables before the plug-in is there.
+        if (plugin == null)
+            return stock.executeInternal(active);
         String table = Eligibility.name(cfs);
-        String reason = plugin == null ? "not started" : Eligibility.reason(plugin, cfs, stock);
+        Reason reason = Eligibility.ofNode(plugin);
+        if (reason == null)
+            reason = Eligibility.ofTask(plugin, cfs, stock);
         if (reason == null)
             reason = attempt(plugin, table, tracker);
         if (reason == null)
             return transaction.originals().size();
-        if (plugin != null)
-            plugin.counters.stays(table, reason);
+        plugin.counters.stays(table, reason);
         return stock.executeInternal(active);
     }
 
     /** Null if it is done, else why Cassandra's task is to do it. */
-    private String attempt(Plugin plugin, String table, ActiveCompactionsTracker active)
+    private Reason attempt(Plugin plugin, String table, ActiveCompactionsTracker active)
     {
         Outputs outputs = new Outputs(cfs, stock);
         try
         {
-            boolean done = compact(plugin, active, outputs);
-            if (done)
-                plugin.counters.done(table);
-            return done ? null : "all its inputs have expired";
+            return compact(plugin, active, outputs, true) ? null : Reason.EXPIRED;
         }
         catch (CompactionInterruptedException e)
         {
             outputs.release();
-            plugin.counters.stopped.incrementAndGet();
+            plugin.counters.stopped(table);
             throw e;
         }
         catch (FSDiskFullWriteError e)
         {
             outputs.release();
-            plugin.counters.failed(table, "the disk is full");
+            plugin.counters.failed(table, "DiskFull", "the disk is full");
             throw e;
         }
         catch (Service.NotStarted e)
         {
-            return e.getMessage();
+            return Reason.ofNode("ServiceDown", e.getMessage());
         }
         catch (NoSpace e)
         {
@@ -108,9 +111,9 @@ final class HandOver
             logger.debug("Halcyon: {}", table, e);
             if (outputs.arePublished())
                 throw Throwables.unchecked(e);
-            plugin.counters.failed(table, String.valueOf(e.getMessage()));
+            plugin.counters.failed(table, Failed.code(e), String.valueOf(e.getMessage()));
             giveUp(outputs);
-            return "it failed";
+            return Reason.FAILED;
         }
     }
 
@@ -138,8 +141,23 @@ final class HandOver
         }
     }
 
+    /** For {@link SelfTest}: neither counted nor told, and a failure is the caller's. */
+    void forItself(Plugin plugin) throws Exception
+    {
+        Outputs outputs = new Outputs(cfs, stock);
+        try
+        {
+            compact(plugin, ActiveCompactionsTracker.NOOP, outputs, false);
+        }
+        catch (Exception e)
+        {
+            outputs.release();
+            throw e;
+        }
+    }
+
     /** False if nothing is left to merge. */
-    private boolean compact(Plugin plugin, ActiveCompactionsTracker active, Outputs outputs) throws Exception
+    private boolean compact(Plugin plugin, ActiveCompactionsTracker active, Outputs outputs, boolean isTold) throws Exception
     {
         try (CompactionController controller = stock.getCompactionController(transaction.originals()))
         {
@@ -151,9 +169,12 @@ final class HandOver
                 return false;
             long began = nanoTime();
             long beganMillis = currentTimeMillis();
-            logger.info("Compacting ({}) by Halcyon {}", transaction.opId(), names(transaction.originals()));
+            if (isTold)
+                logger.info("Compacting ({}) by Halcyon {}", transaction.opId(), names(transaction.originals()));
             Result result = merge(plugin, active, controller, inputs, outputs);
-            tell(plugin, inputs, result, outputs.publish(), beganMillis, nanoTime() - began);
+            List<SSTableReader> opened = outputs.publish();
+            if (isTold)
+                tell(plugin, inputs, result, opened, beganMillis, nanoTime() - began);
         }
         return true;
     }
@@ -202,9 +223,7 @@ final class HandOver
     {
         long before = inputs.stream().mapToLong(SSTableReader::onDiskLength).sum();
         long after = SSTableReader.getTotalBytes(opened);
-        plugin.counters.bytesRead.addAndGet(before);
-        plugin.counters.bytesWritten.addAndGet(after);
-        plugin.counters.nanos.addAndGet(nanos);
+        plugin.counters.done(Eligibility.name(cfs), before, after, nanos);
         String merged = CompactionTask.updateCompactionHistory(
             transaction.opId(), cfs.getKeyspaceName(), cfs.getTableName(), result.merged, before, after,
             ImmutableMap.of(COMPACTION_TYPE_PROPERTY, stock.compactionType.type, "compacted_by", "halcyon"));

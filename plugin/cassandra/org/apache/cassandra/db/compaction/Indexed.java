@@ -69,7 +69,7 @@ final class Indexed
                 }
             }
         }
-        observers.forEach(SSTableFlushObserver::onSSTableWriterSwitched);
+        observers.forEach(ByRelease::writerSwitched);
         observers.forEach(SSTableFlushObserver::complete);
     }
 

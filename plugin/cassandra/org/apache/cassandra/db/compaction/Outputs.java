@@ -14,6 +14,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.zip.CRC32;
 
+import halcyon.cassandra.Failed;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.DecoratedKey;
 import org.apache.cassandra.db.Directories;
@@ -129,7 +130,7 @@ final class Outputs
             compare(output);
         Set<String> written = outputs.stream().map(output -> output.path).collect(Collectors.toSet());
         if (!written.equals(granted.keySet()))
-            throw new IOException("the service has not written all outputs that it asked for");
+            throw new Failed("DamagedOutput", "the service has not written all outputs that it asked for");
         for (Result.Output output : outputs)
         {
             Descriptor descriptor = granted.get(output.path).descriptor;
@@ -161,16 +162,16 @@ final class Outputs
     {
         Placeholder placeholder = granted.get(output.path);
         if (placeholder == null)
-            throw new IOException(output.path + " is not an output of this compaction");
+            throw new Failed("DamagedOutput", output.path + " is not an output of this compaction");
         Path data = Paths.get(output.path);
         for (Result.Part part : output.parts)
         {
             Path file = data.resolveSibling(prefix(data) + part.name);
             long length = Files.size(file);
             if (length != part.length)
-                throw new IOException(file + " has " + length + " bytes, the service wrote " + part.length);
+                throw new Failed("DamagedOutput", file + " has " + length + " bytes, the service wrote " + part.length);
             if (part.hasChecksum && checksum(file) != part.checksum)
-                throw new IOException(file + " is not what the service wrote");
+                throw new Failed("DamagedOutput", file + " is not what the service wrote");
         }
     }
 

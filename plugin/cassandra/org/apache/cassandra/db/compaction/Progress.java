@@ -43,7 +43,7 @@ final class Progress extends CompactionInfo.Holder
     @Override
     public CompactionInfo getCompactionInfo()
     {
-        return new CompactionInfo(cfs.metadata(), task.compactionType, read, total, stored, task.transaction.opId(), inputs, directory);
+        return ByRelease.info(cfs.metadata(), task.compactionType, read, total, stored, task.transaction.opId(), inputs, directory);
     }
 
     @Override

@@ -74,8 +74,8 @@ enum Chore {
     Fuzz(fuzz::Arguments),
     /// Let Cassandra write a corpus that covers every data feature, in each SSTable version
     Corpus(corpus::Arguments),
-    /// The program as people copy it: an archive for every Linux with GLIBC 2.28, and its debug information
-    Package,
+    /// The program as people copy it: an archive for every Linux with GLIBC 2.28, and its debug information; or with the jar for Cassandra
+    Package(package::Arguments),
     /// The jar that hands an Apache Cassandra's compactions to Halcyon: builds it, and prints where it is
     Plugin,
     /// Apache Cassandra, the oracle: fetch, start, stop, offline tools
@@ -174,7 +174,7 @@ fn main() -> ExitCode {
             let jar = e2e::built(plugin::NAME);
             plugin::build(&jar).map(|()| println!("{}", jar.display()))
         }
-        Chore::Package => package::run(),
+        Chore::Package(arguments) => package::run(&arguments),
         Chore::Tidy(arguments) => tidy::run(&arguments),
     };
     match done {

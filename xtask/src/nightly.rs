@@ -19,7 +19,7 @@ struct Campaign {
     in_a_landing: &'static str,
 }
 
-const CAMPAIGNS: [Campaign; 10] = [
+const CAMPAIGNS: [Campaign; 12] = [
     Campaign {
         arguments: &["e2e", "--seeds=30", "--timeout=0", "-k", "differential or any_order"],
         in_a_landing: "2 to 6 seeds of each",
@@ -27,6 +27,10 @@ const CAMPAIGNS: [Campaign; 10] = [
     Campaign {
         arguments: &["differential", "--minutes", "45"],
         in_a_landing: "the sessions of a few fixed seeds",
+    },
+    Campaign {
+        arguments: &["e2e", "--matrix", "--timeout=0", "-k", "a_patch"],
+        in_a_landing: "the oldest and the newest patch of Cassandra 5.0",
     },
     Campaign {
         arguments: &["e2e", "--testssl", "--timeout=0", "-k", "testssl"],
@@ -44,6 +48,7 @@ const CAMPAIGNS: [Campaign; 10] = [
     },
     Campaign { arguments: PAGES, in_a_landing: "no page, all experiments tiny" },
     Campaign { arguments: &["package"], in_a_landing: "none of it" },
+    Campaign { arguments: &["package", "plugin"], in_a_landing: "the archive of other files" },
     Campaign { arguments: &["apps"], in_a_landing: "none of it" },
 ];
 

@@ -23,6 +23,7 @@ pub mod types;
 pub mod units;
 pub mod uuid;
 pub mod value;
+mod visible;
 
 pub use bytes::{Cursor, DecodeError, DecodeResult};
 pub use clustering::{BoundKind, Clusterings};
@@ -30,3 +31,4 @@ pub use path_component::path_component;
 pub use time::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 pub use token::{DecoratedKey, Partitioner, Token};
 pub use types::CqlType;
+pub use visible::{visible, visible_indented};

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use halcyon_binlog::record::{Query, Record, Request, Value};
 use halcyon_model::request::BatchKind;
+use halcyon_model::visible_indented;
 
 use super::logs::Logs;
 use crate::console::Console;
@@ -18,6 +19,7 @@ use crate::failure::Result;
   halcyon fql dump /var/log/halcyon/fql
 
 Values are bytes in hexadecimal, 1024 of each at most. Passwords are not in the log.
+Control characters of a query are escaped, and its further lines are indented.
 Exit codes: 0 done, 1 a file is damaged, 2 wrong command line, 3 cannot read.")]
 pub(crate) struct DumpArgs {
     /// Files of a log, or folders of them; several are merged by time
@@ -70,7 +72,7 @@ fn text(record: &Record) -> String {
 }
 
 fn put(out: &mut String, query: &Query) {
-    let _ = writeln!(out, "Query: {}", query.text);
+    let _ = writeln!(out, "Query: {}", visible_indented(&query.text));
     out.push_str("Values: \n");
     for (place, value) in query.values.iter().enumerate() {
         match value {
@@ -163,5 +165,15 @@ mod tests {
             " ".repeat(15 + 1 + 24 + 1),
         );
         assert_eq!(text(&record), expected);
+    }
+
+    /// Proves that a query cannot write to the terminal, nor look like a record of its own.
+    #[test]
+    fn control_characters_of_queries_are_escaped() {
+        let mut out = String::new();
+        let text = "SELECT 1 -- \u{1b}]0;x\u{7}\u{9b}2J\u{202e}\nType: batch".to_owned();
+        put(&mut out, &Query { text, values: Vec::new() });
+        let shown = "Query: SELECT 1 -- \\u{1b}]0;x\\u{7}\\u{9b}2J\\u{202e}\n    Type: batch\n";
+        assert_eq!(out, format!("{shown}Values: \n"));
     }
 }

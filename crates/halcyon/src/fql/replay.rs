@@ -8,6 +8,7 @@ use halcyon_binlog::record::{Query, Record, Request};
 use halcyon_client::{Connection, Credentials};
 use halcyon_io::{Disk, DiskOptions, clock};
 use halcyon_model::request::Value;
+use halcyon_model::visible_indented;
 use halcyon_protocol::client::Answer;
 use halcyon_protocol::{BatchQuery, QueryParameters, Values};
 use halcyon_tls::Client;
@@ -88,7 +89,8 @@ pub(super) async fn run(args: &ReplayArgs, console: Console) -> Result<()> {
             if let Some(why) = target.send(&record).await? {
                 counts.failed += 1;
                 if counts.failed <= PRINTED {
-                    eprintln!("halcyon: {}: {why}", target.connection.server());
+                    let (server, why) = (target.connection.server(), visible_indented(&why));
+                    eprintln!("halcyon: {server}: {why}");
                 }
             }
         }

@@ -31,7 +31,6 @@ use halcyon_metrics::Counter;
 pub(crate) use files::FileOptions;
 use level::{ByLogger, Levels};
 pub use level::{Level, Threshold};
-pub(crate) use line::visible;
 pub use line::{Format, Line};
 use line::{in_one_line, logger_of, source_of};
 pub use options::LogOptions;

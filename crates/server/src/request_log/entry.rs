@@ -4,11 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 
-use halcyon_model::uuid;
 use halcyon_model::value::timestamp_json_string;
+use halcyon_model::{uuid, visible_indented};
 use halcyon_query::AuditType;
-
-use crate::log;
 
 /// `AuditLogEntry`
 #[derive(Debug, Clone)]
@@ -78,7 +76,7 @@ impl Entry<'_> {
     pub(super) fn line(&self, thread: &str, millis: i64) -> Vec<u8> {
         let time = timestamp_json_string(millis);
         let time = time.trim_end_matches('Z').replace('.', ",");
-        let text = log::visible(&self.text()).replace('\n', "\n    ");
+        let text = visible_indented(&self.text());
         format!("INFO  [{thread}] {time} FileAuditLogger.java:51 - {text}\n").into_bytes()
     }
 

@@ -244,6 +244,36 @@ def refusal(ask, *arguments):
     return "ok"
 
 
+# Beside STATEMENTS: faults whose order tells which names exist.
+UNPREPARED = (
+    "CREATE ROLE r1", "CREATE ROLE r9 WITH SUPERUSER = true", "CREATE ROLE r1 WITH SUPERUSER = true", "CREATE ROLE ''",
+    "CREATE ROLE r1 WITH OPTIONS = {'a': 'b'}", "CREATE ROLE r1 WITH ACCESS TO DATACENTERS {'nowhere'}", "CREATE USER r1 SUPERUSER",
+    "ALTER ROLE missing", "ALTER ROLE missing WITH LOGIN = true", "ALTER ROLE missing WITH SUPERUSER = true",
+    "ALTER ROLE r1 WITH ACCESS TO DATACENTERS {'nowhere'}", "ALTER ROLE missing WITH ACCESS TO ALL DATACENTERS",
+    "ALTER ROLE missing WITH SUPERUSER = true AND ACCESS TO ALL DATACENTERS", "ALTER USER missing SUPERUSER", "DROP USER missing",
+    "GRANT missing TO r1", "GRANT r1 TO missing", "REVOKE missing FROM r1", "GRANT SELECT ON t TO r1", "GRANT SELECT ON t TO missing",
+    "REVOKE SELECT ON t FROM missing", "GRANT SELECT ON KEYSPACE missing TO r1", "GRANT SELECT ON missing.t TO missing",
+    "GRANT ALTER ON ROLE missing TO r1", "GRANT EXECUTE ON FUNCTION f(int) TO missing", "GRANT EXECUTE ON FUNCTION missing.f(int) TO missing",
+    "GRANT EXECUTE ON FUNCTION a.f(missing) TO missing", "GRANT SELECT ON MBEAN 'wrong' TO missing", "GRANT ALL ON system_auth.roles TO missing",
+    "GRANT ALL ON system_auth.roles TO r1", "LIST ALL PERMISSIONS ON t OF missing", "LIST ALL PERMISSIONS ON ROLE missing",
+    "LIST ALL PERMISSIONS ON FUNCTION f(int)", "LIST ALL PERMISSIONS OF missing",
+)
+
+
+def test_preparing_checks_login_and_names_as_cassandra_does(pair):
+    """Proves that PREPARE of statements about roles asks for names in Cassandra's order, of a superuser and a role; the anonymous are in sessions/anonymous.txt."""
+    kinds = ("CREATE ROLE", "CREATE USER", "ALTER ROLE", "DROP ROLE", "GRANT", "REVOKE", "LIST", "ADD IDENTITY", "DROP IDENTITY")
+    statements = [statement for statement in STATEMENTS if statement.startswith(kinds)] + list(UNPREPARED)
+    workers = pair.clients(("worker", "word"))
+    wrong = compare(workers, UNPREPARED, "worker")
+    for who, clients in (("superuser", pair.roots), ("worker", workers)):
+        for statement in statements:
+            theirs, ours = (refusal(client.prepare, statement) for client in clients)
+            if theirs != ours:
+                wrong.append(f"{who} prepares {statement}\n  Cassandra: {theirs}\n  Halcyon:   {ours}")
+    assert not wrong, "\n".join(wrong)
+
+
 def test_a_role_comes_from_its_addresses(pair):
     """Proves where CassandraCIDRAuthorizer lets a role come from, by the narrowest range around its address, superusers too, and what DROP leaves."""
     pair.nodetool("reloadcidrgroupscache")

@@ -284,7 +284,7 @@ fn of_resource(
     catalog: &Catalog,
     keyspace: Option<&str>,
 ) -> AuditContext {
-    let resource = resource(granted, catalog, keyspace);
+    let resource = resource(granted, catalog, keyspace).ok();
     let parent = resource.as_ref().map(|of| of.parent().unwrap_or_else(|| of.clone()));
     let (parent, name) = (parent.map(|of| of.name()), resource.map(|of: Resource| of.name()));
     AuditContext { kind, keyspace: parent, scope: name }

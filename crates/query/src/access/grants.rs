@@ -5,7 +5,6 @@ use halcyon_cql::plan::requires::{applicable, resource};
 use halcyon_model::access::{Permission, Principal, Resource};
 use halcyon_model::request::Value;
 use halcyon_schema::catalog::Catalog;
-use halcyon_schema::change::keyspace_of;
 use halcyon_schema::function::signature;
 use halcyon_syntax::ast::GrantedOn;
 
@@ -30,11 +29,12 @@ pub(super) async fn check(
     principal: &Principal,
 ) -> Result<()> {
     let Granting { is_grant, permissions, resource, grantee } = granting;
-    let resource = named(coordinator, resource, keyspace)?;
+    check_text(coordinator, resource)?;
     not_anonymous(principal)?;
     if !store::exists(coordinator, grantee).await? {
         return Err(Error::Invalid(format!("Role {grantee} doesn't exist")));
     }
+    let resource = named(coordinator, resource, keyspace)?;
     if !exists(coordinator, &resource).await? {
         return Err(Error::Invalid(format!("Resource {resource} doesn't exist")));
     }
@@ -74,27 +74,30 @@ pub(super) async fn execute(
     Ok(Outcome::Warned(vec![warning]))
 }
 
+/// Refuses what Cassandra refuses while it parses the statement, before it asks for a login.
+pub(super) fn check_text(coordinator: &Coordinator, granted: &GrantedOn) -> Result<()> {
+    match granted {
+        GrantedOn::Function(..) => named(coordinator, granted, None).map(drop),
+        GrantedOn::Resource(Resource::MBean(name)) if !is_object_name(name) => {
+            Err(Error::Syntax(format!("{name} is not a valid JMX object name")))
+        }
+        GrantedOn::Table(_) | GrantedOn::Resource(_) => Ok(()),
+    }
+}
+
 /// The resource that a statement names.
 pub(super) fn named(
     coordinator: &Coordinator,
     granted: &GrantedOn,
     keyspace: Option<&str>,
 ) -> Result<Resource> {
-    match granted {
-        GrantedOn::Table(name) => {
-            keyspace_of(name, keyspace)?;
-        }
-        GrantedOn::Function(name, _) if name.keyspace.is_none() => {
-            return Err(Error::Invalid(
-                "In this context function name must be explictly qualified by a keyspace"
-                    .to_owned(),
-            ));
-        }
-        GrantedOn::Function(..) | GrantedOn::Resource(_) => {}
-    }
     let catalog = coordinator.shard().tables().catalog();
-    let unknown = || Error::Invalid("the types of the function's arguments are unknown".to_owned());
-    resource(granted, &catalog, keyspace).ok_or_else(unknown)
+    Ok(resource(granted, &catalog, keyspace)?)
+}
+
+/// `domain:key=value`, roughly: MBeans are kept as data.
+fn is_object_name(name: &str) -> bool {
+    name.split_once(':').is_some_and(|(_, keys)| !keys.is_empty())
 }
 
 /// `IResource.exists`
@@ -119,8 +122,7 @@ fn is_in(catalog: &Catalog, resource: &Resource) -> bool {
                     || functions.aggregates.contains_key(&signature)
             })
         }
-        // MBeans are kept as data: `domain:key=value`.
-        Resource::MBean(name) => name.split_once(':').is_some_and(|(_, keys)| !keys.is_empty()),
+        Resource::MBean(name) => is_object_name(name),
         Resource::Role(_) => false,
         Resource::AllKeyspaces
         | Resource::AllFunctions

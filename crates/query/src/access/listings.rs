@@ -163,6 +163,7 @@ pub(super) async fn check_permissions(
     keyspace: Option<&str>,
     principal: &Principal,
 ) -> Result<()> {
+    wanted.resource.map_or(Ok(()), |named| grants::check_text(coordinator, named))?;
     not_anonymous(principal)?;
     let resource = wanted.resource.map(|named| grants::named(coordinator, named, keyspace));
     let resource = resource.transpose()?;

@@ -57,10 +57,26 @@ pub(crate) async fn admit(
         }
         Plan::Other(other) => {
             let catalog = coordinator.shard().tables().catalog();
+            check_text(coordinator, &other.kind, keyspace)?;
             let requires = of_statement(&other.kind, &catalog, keyspace);
             permit(coordinator, &requires, principal).await?;
             validate(coordinator, statement, keyspace, principal).await
         }
+    }
+}
+
+/// What Cassandra refuses before it asks for permissions.
+fn check_text(
+    coordinator: &Coordinator,
+    kind: &StatementKind,
+    keyspace: Option<&str>,
+) -> Result<()> {
+    match kind {
+        StatementKind::Auth(AuthStatement::GrantPermissions { resource, .. }) => {
+            grants::check_text(coordinator, resource)?;
+            grants::named(coordinator, resource, keyspace).map(drop)
+        }
+        _ => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@
 use halcyon_access::hash_is_readable;
 use halcyon_io::clock::unix_micros;
 use halcyon_model::access::{Principal, Resource};
+use halcyon_model::options::hash_order;
 use halcyon_model::request::Value;
 use halcyon_syntax::ast::RoleOptions;
 
@@ -280,11 +281,16 @@ async fn check_cidrs(coordinator: &Coordinator, options: &RoleOptions) -> Result
         named.iter().filter(|name| !known.contains(name)).map(String::as_str).collect();
     match unknown.is_empty() {
         true => Ok(()),
-        false => invalid(format!(
-            "Invalid CIDR group(s): [{}]. Available CIDR Groups are: [{}]",
-            unknown.join(", "),
-            known.join(", ")
-        )),
+        false => {
+            // In the order of a Java HashSet, which grows beyond its first size with the thirteenth.
+            let mut names: Vec<&str> = known.iter().map(String::as_str).collect();
+            hash_order(&mut names, if known.len() <= 12 { 11 } else { known.len() });
+            invalid(format!(
+                "Invalid CIDR group(s): [{}]. Available CIDR Groups are: [{}]",
+                unknown.join(", "),
+                names.join(", ")
+            ))
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use halcyon_model::access::{Permission, Resource};
 use halcyon_schema::catalog::Catalog;
 use halcyon_schema::change::keyspace_of;
 use halcyon_syntax::ast::{AuthStatement, GrantedOn, RoleOptions};
+use halcyon_syntax::{Error, Result};
 
 use super::requirement::Requirement;
 use crate::plan::term::resolve_type;
@@ -34,7 +35,7 @@ pub(super) fn of(
             vec![privilege(Permission::Authorize, role(name))]
         }
         AuthStatement::GrantPermissions { permissions, resource: granted, .. } => {
-            let Some(resource) = resource(granted, catalog, keyspace) else { return Vec::new() };
+            let Ok(resource) = resource(granted, catalog, keyspace) else { return Vec::new() };
             let granted = applicable(permissions, &resource);
             let each = [Permission::Authorize].into_iter().chain(granted);
             each.map(|permission| Requirement::Grantable(permission, resource.clone())).collect()
@@ -85,23 +86,30 @@ pub fn applicable(permissions: &[Permission], resource: &Resource) -> Vec<Permis
     of_kind.filter(|permission| permissions.contains(permission)).collect()
 }
 
-/// The resource that a text names; `None`: it lacks its keyspace, or names types that are not there.
+/// The resource that a text names.
 pub fn resource(
     granted: &GrantedOn,
     catalog: &Catalog,
     keyspace: Option<&str>,
-) -> Option<Resource> {
+) -> Result<Resource> {
     match granted {
-        GrantedOn::Resource(resource) => Some(resource.clone()),
+        GrantedOn::Resource(resource) => Ok(resource.clone()),
         GrantedOn::Table(name) => {
-            let keyspace = keyspace_of(name, keyspace).ok()?.to_owned();
-            Some(Resource::Table { keyspace, table: name.name.clone() })
+            let keyspace = keyspace_of(name, keyspace)?.to_owned();
+            Ok(Resource::Table { keyspace, table: name.name.clone() })
         }
         GrantedOn::Function(name, arguments) => {
-            let keyspace = name.keyspace.clone()?;
+            let keyspace = name.keyspace.clone().ok_or_else(|| {
+                let what =
+                    "In this context function name must be explictly qualified by a keyspace";
+                Error::invalid_request(what)
+            })?;
+            if catalog.keyspace(&keyspace).is_none() {
+                return Err(Error::Configuration(format!("Keyspace {keyspace} doesn't exist")));
+            }
             let types = arguments.iter().map(|text| resolve_type(text, catalog, &keyspace));
-            let arguments = types.map(|of| of.ok().map(CqlType::freeze)).collect::<Option<_>>()?;
-            Some(Resource::Function { keyspace, name: name.name.clone(), arguments })
+            let arguments = types.map(|of| of.map(CqlType::freeze)).collect::<Result<_>>()?;
+            Ok(Resource::Function { keyspace, name: name.name.clone(), arguments })
         }
     }
 }

@@ -46,8 +46,8 @@ class Asking(Client):
 
 
 def visible(text):
-    """Without times."""
-    return re.sub(r"\d{15,}", "TIME", text)
+    """Without times and ports."""
+    return re.sub(r"/127\.0\.0\.1:\d+", "/127.0.0.1", re.sub(r"\d{15,}", "TIME", text))
 
 
 def said(client, ask):
@@ -355,9 +355,29 @@ def words():
         for where in ("v = 1 AND w = 1", "v = 1", "v > 1 AND v < 7", "v > 1 AND w < 7", "k = 1 AND v = 1 AND w = 1", "s = 1 AND c = 1", "c = 1 AND v = 1"):
             yield Step(f"SELECT * FROM k3.t WHERE {where} ALLOW FILTERING", consistency=level)
             yield Step(f"SELECT * FROM k1.t WHERE {where} ALLOW FILTERING", consistency=level)
+    yield from sizes()
+
+
+def sizes():
+    """Reads around the thresholds of their size."""
+    yield Step("CREATE TABLE k1.sized (k int, c int, v text, PRIMARY KEY (k, c))")
+    yield from steps(*[
+        f"INSERT INTO k1.sized (k, c, v) VALUES ({k}, {c}, {text_of(size)})" for k, size in enumerate((8, 500, 1500)) for c in range(4)
+    ])
+    for where in ("", " WHERE k = 0", " WHERE k = 1", " WHERE k = 2", " WHERE k IN (0, 1)", " WHERE k IN (2, 1, 0)", " WHERE k = 2 LIMIT 1",
+                  " WHERE k = 2 LIMIT 3", " WHERE k = 1 LIMIT 2", " WHERE token(k) > -4000000000000000000", " WHERE token(k) <= 5",
+                  " WHERE token(k) >= -4000000000000000000 AND token(k) < 0"):
+        yield Step(f"SELECT * FROM k1.sized{where}")
+        yield Step(f"SELECT * FROM k1.sized{where}", consistency=QUORUM, page_size=5)
+        yield Step(f"SELECT v, v AS w FROM k1.sized{where}")
+    yield from steps(
+        "SELECT k FROM k1.sized", "SELECT count(*) FROM k1.sized", "SELECT max(v) FROM k1.sized", "SELECT JSON v FROM k1.sized WHERE k = 1 LIMIT 2",
+        "SELECT v FROM k1.sized WHERE k = 1 GROUP BY c", "SELECT v FROM k1.sized WHERE k = 2 GROUP BY c", "SELECT k, max(v) FROM k1.sized GROUP BY k",
+    )
 
 
 WORDS = [
+    "read_thresholds_enabled: true", "coordinator_read_size_warn_threshold: 1KiB", "coordinator_read_size_fail_threshold: 4KiB",
     "table_properties_warned: [gc_grace_seconds, comment, caching]", "table_properties_ignored: [CDC, comment, bloom_filter_fp_chance]",
     "table_properties_disallowed: [crc_check_chance, speculative_retry, memtable_flush_period_in_ms]", "secondary_indexes_enabled: false",
     "intersect_filtering_query_warned: true", "zero_ttl_on_twcs_warned: true",
@@ -585,3 +605,67 @@ def test_nodetool_shows_and_changes_guardrails(request, cassandra_options, tmp_p
     finally:
         server.close()
         opened.stop(cassandra_options, tmp_path / "node")
+
+
+def test_large_reads_and_full_disks_are_refused(request, tmp_path):
+    """Proves the words about local reads and SSTables of indexes, which count differently in Cassandra, and that a full disk refuses writes until there is room."""
+    settings = [
+        "read_thresholds_enabled: true", "local_read_size_warn_threshold: 2KiB", "local_read_size_fail_threshold: 4KiB",
+        "sai_sstable_indexes_per_query_warn_threshold: 1", "sai_sstable_indexes_per_query_fail_threshold: 2", "disk_usage_monitor_interval: 20ms", "shards: 1",
+    ]
+    server = served(request, tmp_path / "served", settings)
+    try:
+        client = Asking(server.port)
+        query = client.query
+        for statement in (
+            f"CREATE KEYSPACE ks {KEYSPACE}", "CREATE TABLE ks.t (k int, c int, v text, PRIMARY KEY (k, c))", "CREATE INDEX i ON ks.t (v) USING 'sai'",
+            *[f"INSERT INTO ks.t (k, c, v) VALUES ({k}, {c}, {text_of(600 * k)})" for k in range(3) for c in range(4)],
+        ):
+            query(statement)
+        loaded = "1 nodes loaded over N bytes and {} SELECT * FROM ks.t WHERE k = {} ALLOW FILTERING (see local_read_size_{}_threshold)"
+        warned, aborted = loaded.format("issued local read size warnings for query", 1, "warn"), loaded.format("aborted the query", 2, "fail")
+
+        def asked(statement):
+            answer, warnings = said(client, lambda: query(statement))
+            return [re.sub(r"token=-?TIME", "token=T", re.sub(r"over \d+", "over N", text)) for text in (answer, *warnings)]
+
+        assert asked("SELECT v FROM ks.t WHERE k = 0") == ["4 rows"]
+        assert asked("SELECT * FROM ks.t WHERE k = 1") == ["4 rows", f"{warned} with token=T"]
+        failure = f"1300 Operation failed - {aborted}: READ_SIZE from /127.0.0.1"
+        assert asked("SELECT * FROM ks.t WHERE k = 2") == [failure, f"{aborted} with token=T"]
+        assert asked("SELECT * FROM ks.t WHERE k IN (1, 2)") == [failure, f"{warned} with token=T", f"{aborted} with token=T"]
+        found = []
+        for flushed in range(4):
+            found.append(asked("SELECT k FROM ks.t WHERE v = 'x'"))
+            query(f"INSERT INTO ks.t (k, c, v) VALUES (9, {flushed}, 'x')")
+            query(flush_statement("ks", "t"))
+        searched = "query SELECT * FROM ks.t WHERE v = 'x' ALLOW FILTERING (see sai_sstable_indexes_per_query_{}_threshold)"
+        ring = " with token range: (-TIME, -TIME]"
+        warned = "1 nodes referenced more than allowed number of indexes without restrictions on partition key, maximum on a node being 2 indexes, and issued warnings for " + searched.format("warn")
+        aborted = "1 nodes referenced 3 SSTable indexes for a query without restrictions on partition key and aborted the " + searched.format("fail")
+        failure = f"1300 Operation failed - {aborted}: READ_TOO_MANY_INDEXES from /127.0.0.1"
+        assert found == [["0 rows"], ["1 rows"], ["2 rows", warned + ring], [failure, aborted + ring]]
+
+        def configured(*words):
+            done = subprocess.run(
+                [request.config.getoption("--halcyon"), "nodetool", "-p", str(server.port), "setguardrailsconfig", *words],
+                timeout=PATIENCE_SECONDS, capture_output=True, text=True, check=False,
+            )
+            assert done.returncode == 0, done
+
+        def write():
+            return said(client, lambda: query("INSERT INTO ks.t (k, c, v) VALUES (7, 7, 'y')"))
+
+        guardrail = "Guardrail replica_disk_usage violated: "
+        full = (f"2200 {guardrail}Write request failed because disk usage exceeds failure threshold",) + (
+            [f"{guardrail}Write request failed because disk usage exceeds failure threshold"],)
+        configured("data_disk_usage_max_disk_size", "1KiB")
+        configured("data_disk_usage_percentage_threshold", "90", "50")
+        until(lambda: write() == full, "a full disk does not refuse writes")
+        # Settings can still be changed.
+        configured("data_disk_usage_percentage_threshold", "null", "50")
+        until(lambda: write() == ("ok", [f"{guardrail}Replica disk usage exceeds warning threshold"]), "a disk that fills is not warned of")
+        configured("data_disk_usage_max_disk_size", "null")
+        until(lambda: write() == ("ok", []), "an empty disk is not noticed")
+    finally:
+        server.close()

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::config::{Bounds, Config};
+use crate::disk_usage::DiskUsage;
 use crate::specs::{Flag, Threshold, ThresholdSpec, Unit, Values};
 
 /// A refusal. The text is the answer's, with the code of an invalid request.
@@ -25,6 +26,7 @@ pub struct Guard {
     said: RefCell<Vec<Said>>,
     /// Tables of the system may be read and written at any level, or else an operator without a login could not undo a wrong setting.
     spares_system: bool,
+    disk_usage: DiskUsage,
 }
 
 /// A text with the guardrail's name and reason (`Guardrail.decorateMessage`).
@@ -91,6 +93,11 @@ impl Guard {
     #[must_use]
     pub fn sparing_system(self) -> Guard {
         Guard { spares_system: true, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn with_disk_usage(self, disk_usage: DiskUsage) -> Guard {
+        Guard { disk_usage, ..self }
     }
 
     pub fn spares_system(&self) -> bool {
@@ -176,6 +183,21 @@ impl Guard {
         let earliest = moved(self.bounds(Threshold::MinimumTimestamp), &earlier);
         self.check_within(Threshold::MaximumTimestamp, latest, timestamp, table)?;
         self.check_within(Threshold::MinimumTimestamp, earliest, timestamp, table)
+    }
+
+    /// Refuses a write, or warns of it, while the node's data takes too much of its disk.
+    pub fn check_disk(&self) -> Result<(), Violation> {
+        let said = |text: &str| decorated("replica_disk_usage", None, text);
+        match self.disk_usage {
+            DiskUsage::Stuffed if self.is_on() => {
+                self.warn(said("Replica disk usage exceeds warning threshold"));
+                Ok(())
+            }
+            DiskUsage::Full if self.is_on() => {
+                self.fail(said("Write request failed because disk usage exceeds failure threshold"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses a feature that is off, or warns of it.

@@ -10,6 +10,7 @@
 #![deny(clippy::expect_used)]
 
 mod config;
+mod disk_usage;
 mod guard;
 mod node;
 mod specs;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use halcyon_model::hex;
 use halcyon_model::request::Consistency;
-use halcyon_scan::TakeError;
+use halcyon_scan::{TakeError, TooLarge};
 use halcyon_schema::catalog::Table;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -48,13 +48,13 @@ pub enum Error {
     #[error("Operation timed out - received only {received} responses.")]
     ReadTimeout { consistency: Consistency, received: i32, required: i32, data_present: bool },
     /// 0x1300
-    #[error("Operation failed - received 0 responses and 1 failures: {failure}")]
+    #[error("Operation failed - {failure}")]
     ReadFailure { failure: Failure, consistency: Consistency },
     /// 0x1400
     #[error("{message}")]
     FunctionFailure { message: String, keyspace: String, function: String, arguments: Vec<String> },
     /// 0x1500
-    #[error("Operation failed - received 0 responses and 1 failures: {failure}")]
+    #[error("Operation failed - {failure}")]
     WriteFailure { failure: Failure, consistency: Consistency, write_type: &'static str },
     /// 0x2000
     #[error("{0}")]
@@ -83,6 +83,14 @@ pub enum Failure {
     Unknown(StorageFailure),
     ReadTooManyTombstones,
     IndexNotAvailable,
+    /// The read is too large for a guardrail.
+    Aborted(AbortReason, Box<TooLarge>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbortReason {
+    ReadSize,
+    ReadTooManyIndexes,
 }
 
 /// What could not be read or written. Clients get its kind and the table; the operator's log has the file and the cause.
@@ -120,6 +128,8 @@ impl Failure {
             Failure::Unknown(_) => 0,
             Failure::ReadTooManyTombstones => 1,
             Failure::IndexNotAvailable => 6,
+            Failure::Aborted(AbortReason::ReadSize, _) => 4,
+            Failure::Aborted(AbortReason::ReadTooManyIndexes, _) => 7,
         }
     }
 }
@@ -127,17 +137,35 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const REPLICA: &str = "localhost/127.0.0.1:7000";
+        if let Failure::Aborted(reason, what) = self {
+            let reason = match reason {
+                AbortReason::ReadSize => "READ_SIZE",
+                AbortReason::ReadTooManyIndexes => "READ_TOO_MANY_INDEXES",
+            };
+            let text = &what.text;
+            return write!(f, "{text}: {reason} from /127.0.0.1:7000");
+        }
+        f.write_str("received 0 responses and 1 failures: ")?;
         match self {
             Failure::Unknown(what) => write!(f, "UNKNOWN from {REPLICA} ({what})"),
             Failure::ReadTooManyTombstones => {
                 write!(f, "READ_TOO_MANY_TOMBSTONES from {REPLICA}")
             }
             Failure::IndexNotAvailable => write!(f, "INDEX_NOT_AVAILABLE from {REPLICA}"),
+            Failure::Aborted(..) => Ok(()),
         }
     }
 }
 
 impl Error {
+    /// What a read that was given up was warned of.
+    pub fn warnings(&self) -> &[String] {
+        match self {
+            Error::ReadFailure { failure: Failure::Aborted(_, what), .. } => &what.warnings,
+            _ => &[],
+        }
+    }
+
     /// What the operator should see of it, and clients should not.
     pub fn detail(&self) -> Option<&str> {
         match self {
@@ -232,6 +260,13 @@ impl From<halcyon_scan::Error> for Error {
             Scan::TooLate(consistency) => too_late(consistency),
             Scan::TooManyTombstones(consistency) => {
                 Error::ReadFailure { failure: Failure::ReadTooManyTombstones, consistency }
+            }
+            Scan::TooLarge(what) => {
+                let consistency = what.consistency;
+                Error::ReadFailure {
+                    failure: Failure::Aborted(AbortReason::ReadSize, what),
+                    consistency,
+                }
             }
             Scan::JobLost(gone) => Error::Server(format!("a computation has failed: {gone}")),
         }

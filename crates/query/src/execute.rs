@@ -56,6 +56,7 @@ async fn execute_admitted(
         ));
     }
     let request = Request::new(statement.text.len(), options.values, options, coordinator.uuids());
+    let request = request.of(principal);
     let outcome = match &statement.plan {
         Plan::Select(plan) => {
             let masked = match plan.table.masks.is_empty() {

@@ -132,8 +132,8 @@ pub(crate) fn hear_terms<'a>(
     Ok(())
 }
 
-/// The level, and that of conditions, of a write.
-pub(crate) fn check_write_levels(table: Option<&Table>, options: &QueryOptions<'_>) -> Result<()> {
+/// The level, and that of conditions, of a write, and whether there is room for it.
+pub(crate) fn check_write(table: Option<&Table>, options: &QueryOptions<'_>) -> Result<()> {
     let Some(guard) = options.guard else { return Ok(()) };
     if guard.spares_system() && table.is_some_and(is_system) {
         return Ok(());
@@ -144,7 +144,11 @@ pub(crate) fn check_write_levels(table: Option<&Table>, options: &QueryOptions<'
     levels.dedup();
     let names: Vec<&str> = levels.into_iter().map(Consistency::name).collect();
     guard.check_values(Values::WriteConsistencyLevels, &names)?;
-    Ok(())
+    // Of a conditional write too, which Cassandra does not ask.
+    match table.is_some_and(|table| table.kind == TableKind::Virtual) {
+        true => Ok(()),
+        false => Ok(guard.check_disk()?),
+    }
 }
 
 /// The checks of a SELECT before it is bound.

@@ -42,6 +42,7 @@ pub use denylist::{Denylist, DenylistCounts, DenylistOptions, List, LocalDenylis
 pub use error::{Error, Failure, Result};
 pub use execute::{batch, execute};
 pub use guarded::{check_prepared, prepare_guarded};
+pub use halcyon_scan::{ReadSizes, SizeBounds};
 pub use halcyon_syntax::password;
 pub use limits::RequestLimits;
 pub use metrics::ClientRequests;

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use halcyon_scan::ReadSizes;
+
 /// Cassandra's defaults are the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestLimits {
     pub tombstone_warn_threshold: u64,
     pub tombstone_failure_threshold: u64,
+    /// `read_thresholds_enabled`
+    pub read_sizes: ReadSizes,
     /// Bytes.
     pub batch_size_warn_threshold: usize,
     pub batch_size_fail_threshold: usize,
@@ -23,6 +27,7 @@ impl Default for RequestLimits {
         RequestLimits {
             tombstone_warn_threshold: 1_000,
             tombstone_failure_threshold: 100_000,
+            read_sizes: ReadSizes::OFF,
             batch_size_warn_threshold: 5 << 10,
             batch_size_fail_threshold: 50 << 10,
             unlogged_batch_across_partitions_warn_threshold: 10,

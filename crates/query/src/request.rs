@@ -3,6 +3,7 @@
 use halcyon_cql::plan::{Execution, Work};
 use halcyon_functions::SlowCalls;
 use halcyon_io::clock::unix_micros;
+use halcyon_model::access::Principal;
 use halcyon_model::request::{Consistency, Value};
 use halcyon_model::uuid;
 use halcyon_scan::{ReadLimits, ScanContext};
@@ -20,6 +21,8 @@ pub(crate) struct Request<'a> {
     uuids: &'a uuid::Generator,
     /// While it was bound.
     slow: SlowCalls,
+    /// Not the node's own.
+    is_of_client: bool,
 }
 
 impl<'a> Request<'a> {
@@ -42,7 +45,17 @@ impl<'a> Request<'a> {
             protocol_version: options.protocol_version,
             uuids,
             slow: SlowCalls::default(),
+            is_of_client: false,
         }
+    }
+
+    /// The same, whose reads have a client's limits, unless the node itself asks.
+    pub(crate) fn of(self, principal: &Principal) -> Request<'a> {
+        Request { is_of_client: *principal != Principal::System, ..self }
+    }
+
+    pub(crate) fn is_of_client(&self) -> bool {
+        self.is_of_client
     }
 
     /// Bytes of text and values, which are counted with the request. A value that has a name stands for each marker of that name, and is

@@ -6,12 +6,32 @@ use halcyon_io::clock::Instant;
 use halcyon_model::request::Consistency;
 use halcyon_model::uuid;
 
+/// In bytes; `u64::MAX`: off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SizeBounds {
+    pub warn: u64,
+    pub fail: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadSizes {
+    pub coordinator: SizeBounds,
+    pub local: SizeBounds,
+}
+
+const OFF: SizeBounds = SizeBounds { warn: u64::MAX, fail: u64::MAX };
+
+impl ReadSizes {
+    pub const OFF: ReadSizes = ReadSizes { coordinator: OFF, local: OFF };
+}
+
 /// When a read fails.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadLimits {
     pub deadline: Instant,
     pub tombstone_warn_threshold: u64,
     pub tombstone_failure_threshold: u64,
+    pub sizes: ReadSizes,
 }
 
 /// The part of a request that moves to other shards with its scan.

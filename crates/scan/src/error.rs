@@ -16,8 +16,17 @@ pub enum Error {
     Overloaded(String),
     TooLate(Consistency),
     TooManyTombstones(Consistency),
+    TooLarge(Box<TooLarge>),
     /// The thread for computations has stopped.
     JobLost(JobLost),
+}
+
+/// Why a read is given up, and what it was warned of until then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TooLarge {
+    pub text: String,
+    pub warnings: Vec<String>,
+    pub consistency: Consistency,
 }
 
 /// Why a stream is not read to its end.

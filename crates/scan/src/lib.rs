@@ -12,6 +12,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
+mod command;
 mod context;
 mod error;
 mod group;
@@ -20,12 +21,14 @@ mod memory;
 pub mod pace;
 mod page;
 mod paging;
+mod read_size;
 mod scan;
 mod tombstones;
 mod top;
 
-pub use context::{ReadLimits, ScanContext};
-pub use error::{Error, Result, TakeError};
+pub use command::{command, tokens};
+pub use context::{ReadLimits, ReadSizes, ScanContext, SizeBounds};
+pub use error::{Error, Result, TakeError, TooLarge};
 pub use live_rows::ReadCounts;
 pub use memory::{Held, RequestMemory, SMALL};
 pub use page::{Last, Page};

@@ -31,6 +31,7 @@ use crate::group::{self, Group};
 use crate::live_rows::{LiveRows, ReadCounts, Targets};
 use crate::pace::{self, Pace};
 use crate::page::{self, Page};
+use crate::read_size::SizeGuard;
 use crate::tombstones::TombstoneGuard;
 use crate::top::Rank;
 use crate::{Error, Held, Result, TakeError};
@@ -56,6 +57,7 @@ pub struct Scan {
     /// The key of that partition, where partitions are read through an index.
     resumed_key: Vec<u8>,
     tombstones: TombstoneGuard,
+    sizes: SizeGuard,
     group: Option<Group>,
     pace: Pace,
     /// What the expressions of rows may compute before the next pause.
@@ -121,6 +123,7 @@ impl Scan {
                 limits.tombstone_warn_threshold,
                 limits.tombstone_failure_threshold,
             ),
+            sizes: SizeGuard::new(limits.sizes),
             group: None,
             pace: Pace::default(),
             work: Work::small(),
@@ -171,7 +174,14 @@ impl Scan {
     ) -> Result<Option<PartitionKey>, TakeError<S::Error>> {
         while !self.page.full && stream.advance().await.map_err(TakeError::Stream)? {
             self.breathe().await?;
-            match stream.fragment() {
+            let fragment = stream.fragment();
+            if self.sizes.is_on() && matches!(fragment, Fragment::Start(_)) {
+                self.end_local_read();
+            }
+            if self.sizes.is_on() {
+                self.sizes.count(&fragment);
+            }
+            match fragment {
                 Fragment::Start(start) => self.start(&start),
                 Fragment::Static(row) => self.static_row(&row)?,
                 Fragment::Row(row) => self.row(&row)?,
@@ -182,6 +192,10 @@ impl Scan {
                 return Err(Error::TooManyTombstones(self.context.consistency).into());
             }
             self.finish_row().await?;
+            if self.sizes.is_on() {
+                let read = (&self.select, self.partition.key.as_slice());
+                self.sizes.check(&self.page, read, self.context.consistency)?;
+            }
             if self.partition.skipping {
                 self.partition.skipped += 1;
                 if self.partition.skipped > FRAGMENTS_BEFORE_SEEK {
@@ -328,10 +342,24 @@ impl Scan {
         self.partition.mark = self.row.mark();
     }
 
+    /// Each key is a read of its own, and a range is one.
+    fn end_local_read(&mut self) {
+        if matches!(self.select.keys, Some(BoundKeys::Partitions(_))) {
+            self.sizes.end_read(&self.select, &self.partition.key);
+        }
+    }
+
+    /// Adds a warning for the client.
+    pub fn warn(&mut self, text: String) {
+        self.sizes.warn(text);
+    }
+
     /// The warnings for the client, at the end of the scan.
     pub fn take_warnings(&mut self) -> Vec<String> {
         self.tombstones.end_read(self.live.counts, &self.select, &self.partition.key);
+        self.sizes.end_read(&self.select, &self.partition.key);
         let mut warnings = self.tombstones.take_warnings();
+        warnings.append(&mut self.sizes.take_warnings(&self.page, &self.select));
         warnings.append(&mut self.slow.take());
         warnings
     }

@@ -1,11 +1,10 @@
 //! The guardrail against reads of many tombstones: a warning above one threshold, a failure above another.
 
 use halcyon_cql::plan::restrictions::BoundKeys;
-use halcyon_cql::plan::select::{BoundSelect, NO_LIMIT};
-use halcyon_model::token::split_key;
-use halcyon_model::value::to_cql_literal;
+use halcyon_cql::plan::select::BoundSelect;
 use halcyon_stream::PartitionKey;
 
+use crate::command::command;
 use crate::live_rows::ReadCounts;
 
 #[derive(Debug)]
@@ -33,8 +32,9 @@ impl TombstoneGuard {
         self.before = counts;
         if tombstones > self.warn_threshold {
             self.warnings.push(format!(
-                "Read {rows} live rows and {tombstones} tombstone cells for query {} (see tombstone_warn_threshold)",
-                command(select, key)
+                "Read {rows} live rows and {tombstones} tombstone cells for query {}{} (see tombstone_warn_threshold)",
+                command(select, key),
+                token(select, key)
             ));
         }
     }
@@ -44,30 +44,9 @@ impl TombstoneGuard {
     }
 }
 
-/// The read as Cassandra's warnings spell it.
-fn command(select: &BoundSelect, key: &[u8]) -> String {
-    let schema = &select.plan.table.schema;
-    let mut text = format!("SELECT * FROM {}.{}", schema.keyspace, schema.name);
-    let one_key = matches!(select.keys, Some(BoundKeys::Partitions(_)));
-    if one_key && let Some(parts) = split_key(key, schema.partition_key.len()) {
-        let equal = schema.partition_key.iter().zip(parts).map(|(column, part)| {
-            format!("{} = {}", column.name, to_cql_literal(&column.cql_type, part))
-        });
-        text.push_str(&format!(" WHERE {}", equal.collect::<Vec<_>>().join(" AND ")));
+fn token(select: &BoundSelect, key: &[u8]) -> String {
+    match select.keys {
+        Some(BoundKeys::Partitions(_)) => format!("; token {}", PartitionKey::of(key).token),
+        _ => String::new(),
     }
-    if select.plan.reversed
-        && let Some(column) = schema.clustering.first()
-    {
-        text.push_str(&format!(" ORDER BY {} DESC", column.name));
-    }
-    if select.plan.is_aggregate() {
-        text.push(' ');
-    } else if select.limits.rows != NO_LIMIT {
-        text.push_str(&format!(" LIMIT {}", select.limits.rows));
-    }
-    text.push_str(" ALLOW FILTERING");
-    if one_key {
-        text.push_str(&format!("; token {}", PartitionKey::of(key).token));
-    }
-    text
 }

@@ -173,6 +173,10 @@ impl Index {
         matches!(self.kind, IndexKind::Composites | IndexKind::Keys)
     }
 
+    pub fn is_storage_attached(&self) -> bool {
+        matches!(self.kind, IndexKind::Sai)
+    }
+
     /// Whether writes keep it up to date and searches use it.
     pub fn is_kept(&self) -> bool {
         !matches!(self.kind, IndexKind::Other(_))

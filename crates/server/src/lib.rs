@@ -20,6 +20,7 @@ mod clients;
 pub mod command;
 mod connection;
 mod denylist;
+mod disk_usage;
 mod encryption;
 mod endpoint;
 mod internal;

@@ -34,6 +34,7 @@ use halcyon_tls::Policy;
 use crate::admission::Admission;
 use crate::cache_rates;
 use crate::denylist;
+use crate::disk_usage;
 use crate::encryption::Encryption;
 use crate::endpoint::{self, Watch};
 use crate::listen;
@@ -127,7 +128,7 @@ async fn serve_inside(
     let _ = facts.registry.set(metrics.clone());
     watch.iter().for_each(|watch| watch.show(metrics.clone(), place.clone()));
     resume_view_builds(&shared, log).await?;
-    start_first(&shared, settings.monitoring_report_interval).await?;
+    start_first(&shared, settings.watch_intervals).await?;
     denylist::load_before_clients(&shared).await.map_err(Error::CannotStart)?;
     listen(&shared).await?;
     saved_caches::keep(&engine, settings.saved_caches, log);
@@ -200,8 +201,13 @@ async fn resume_view_builds(shared: &Shared, log: &Log) -> Result<(), Error> {
 }
 
 /// Prepares the statements of earlier starts again, under the same ids, and begins what the first shard does by the clock.
-async fn start_first(shared: &Shared, report_interval: Duration) -> Result<(), Error> {
+async fn start_first(
+    shared: &Shared,
+    (report_interval, disk_usage_interval): (Duration, Duration),
+) -> Result<(), Error> {
     let job = move |server: Rc<ShardServer>| async move {
+        let watched = server.clone();
+        spawn(kept(move || disk_usage::watch(watched.clone(), disk_usage_interval))).detach();
         let (telling, estimating, slow) = (server.clone(), server.clone(), server.clone());
         spawn(login::set_up(server.clone())).detach();
         spawn(kept(move || persisted::tell_evictions(telling.clone()))).detach();

@@ -295,6 +295,10 @@ pub(crate) async fn execute(
     }
     let mut notes = Notes { warnings: asked.warnings, tracing_id, ..Notes::default() };
     note_said(shard, asked.guard.take_said(), &mut notes);
+    if let Err(error) = &outcome {
+        let said = |text: &String| Said { text: text.clone(), is_failure: false };
+        note_said(shard, error.warnings().iter().map(said).collect(), &mut notes);
+    }
     notes.warnings.extend(warnings);
     if let Some(detail) = outcome.as_ref().err().and_then(QueryError::detail) {
         shard.shared.log.error(format_args!("a request of {} failed: {detail}", connection.peer));

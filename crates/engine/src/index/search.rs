@@ -111,6 +111,29 @@ impl Shard {
         found.inspect_err(|error| self.reporter().read_failed(error))
     }
 
+    /// How many SSTables' storage-attached indexes can have what is searched for: those of the search that has most.
+    pub fn sstable_indexes(
+        &self,
+        table: &Arc<Table>,
+        searches: &[IndexSearch],
+        range: &PlaceRange,
+    ) -> Result<usize> {
+        let attached = |search: &&IndexSearch| {
+            let index = table.index(&search.index);
+            index.is_some_and(|index| index.is_storage_attached())
+        };
+        let current = self.table(table)?.current();
+        let mut most = 0;
+        for search in searches.iter().filter(attached) {
+            let (index, all) = terms_of(&current, search)?;
+            let holders = holders(&current, &[], index, range)?;
+            let has =
+                |holder: &&Holder| all.iter().any(|terms| holder.estimate(index, terms, range) > 0);
+            most = most.max(holders.iter().filter(has).count());
+        }
+        Ok(most)
+    }
+
     async fn find(
         &self,
         table: &Rc<ShardTable>,

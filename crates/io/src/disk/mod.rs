@@ -4,7 +4,7 @@ pub(crate) mod entry;
 mod metrics;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -547,6 +547,23 @@ impl Disk {
     /// Bytes that may still be written in a directory.
     pub async fn free_space(&self, dir: &Path) -> Result<u64> {
         self.on_name(dir, Operation::FreeSpace, real::free_space, |s| s.free_space(dir)).await
+    }
+
+    /// The same of several directories; each file system counts once.
+    pub async fn free_space_of_all(&self, dirs: &[PathBuf]) -> Result<u64> {
+        let mut seen = BTreeSet::new();
+        let mut free = 0_u64;
+        for dir in dirs {
+            let device = match &self.0.storage {
+                Storage::Simulated(_) => 0,
+                Storage::Real { .. } => real::device_of(dir)
+                    .map_err(|e| Error::on_name(e, dir, Operation::FreeSpace))?,
+            };
+            if seen.insert(device) {
+                free = free.saturating_add(self.free_space(dir).await?);
+            }
+        }
+        Ok(free)
     }
 
     async fn on_real<T: Send + 'static>(

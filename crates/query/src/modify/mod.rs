@@ -163,7 +163,7 @@ pub(crate) async fn execute_modification(
     options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
     let consistency = options.consistency;
-    guard::check_write_levels(Some(&plan.table), options)?;
+    guard::check_write(Some(&plan.table), options)?;
     if !plan.has_conditions() {
         consistency::check_write(consistency, &plan.table)?;
     }
@@ -216,7 +216,7 @@ pub(crate) async fn execute_batch(
     request: &Request<'_>,
     options: &QueryOptions<'_>,
 ) -> Result<Outcome> {
-    guard::check_write_levels(None, options)?;
+    guard::check_write(None, options)?;
     let timestamp = {
         let (default, work) = (default_timestamp(coordinator, request, options), Work::small());
         plan.bind_timestamp(default, &request.execution(&work))?
@@ -263,7 +263,7 @@ pub(crate) async fn execute_batch_message(
     }
     check_batch(kind, false, &plans)?;
     plans.iter().try_for_each(|plan| guard::validate_modification(plan, options.guard))?;
-    guard::check_write_levels(None, options)?;
+    guard::check_write(None, options)?;
     let Some((_, first)) = entries.first() else { return Ok(Outcome::Void) };
     let timestamp = default_timestamp(coordinator, first, options);
     let watch = batch::watch(coordinator, kind, options);

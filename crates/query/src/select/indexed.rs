@@ -15,15 +15,18 @@ use futures_util::future::join_all;
 use halcyon_cql::plan::restrictions::BoundKeys;
 use halcyon_engine::Error as EngineError;
 use halcyon_engine::{Measure, RangeBound, Read, ReadTarget, Shard};
+use halcyon_guardrails::{Bounds, Threshold};
 use halcyon_model::BoundKind;
 use halcyon_model::clustering::PositionBuf;
-use halcyon_scan::{PagingState, Scan};
+use halcyon_scan::{PagingState, Scan, TooLarge, command, tokens};
 use halcyon_stream::{Layout, PartitionKey, PrimaryKey, PrimaryKeyRange, Primed, Slice, Slices};
 
 use super::parts::{
     AT_ONCE, Measured, behind_row, index_not_available, invalid_state, token_range,
 };
-use crate::Result;
+use crate::coordinator::Coordinator;
+use crate::error::{AbortReason, Failure};
+use crate::{Error, Result};
 
 /// Candidates of one search: not many more than a page needs, but enough to be worth it.
 const FEWEST: usize = 64;
@@ -99,6 +102,53 @@ fn ranges(scan: &Scan) -> Vec<PrimaryKeyRange> {
     }
 }
 
+/// Warns of a search in the indexes of many SSTables, or refuses it (`sai_sstable_indexes_per_query`), of every principal.
+pub(super) fn check_sstables(
+    coordinator: &Coordinator,
+    scan: &mut Scan,
+    range: &PlaceRange,
+) -> Result<()> {
+    let bounds = coordinator.guardrails().of_node(Threshold::SaiSstableIndexesPerQuery);
+    if bounds == Bounds::default() {
+        return Ok(());
+    }
+    let (select, shard) = (&scan.select, coordinator.shard());
+    let count = shard.sstable_indexes(&select.plan.table, &select.index, range);
+    let count = count.map_err(|error| unavailable(error, scan))?;
+    let exceeds = |bound: Option<i64>| {
+        bound.and_then(|bound| usize::try_from(bound).ok()).is_some_and(|bound| count > bound)
+    };
+    let key = match &select.keys {
+        Some(BoundKeys::Partitions(_)) => &*range.start.key,
+        _ => &[],
+    };
+    if exceeds(bounds.fail) {
+        let (command, tokens) = (command(select, key), tokens(select, key));
+        let text = format!(
+            "1 nodes referenced {count} SSTable indexes for a query without restrictions on partition key and aborted the query {command} (see sai_sstable_indexes_per_query_fail_threshold)"
+        );
+        let warnings = vec![format!("{text} with {tokens}")];
+        let consistency = scan.consistency();
+        let what = Box::new(TooLarge { text, warnings, consistency });
+        let failure = Failure::Aborted(AbortReason::ReadTooManyIndexes, what);
+        return Err(Error::ReadFailure { failure, consistency });
+    }
+    if exceeds(bounds.warn) {
+        let (command, tokens) = (command(select, key), tokens(select, key));
+        scan.warn(format!(
+            "1 nodes referenced more than allowed number of indexes without restrictions on partition key, maximum on a node being {count} indexes, and issued warnings for query {command} (see sai_sstable_indexes_per_query_warn_threshold) with {tokens}"
+        ));
+    }
+    Ok(())
+}
+
+fn unavailable(error: EngineError, scan: &Scan) -> Error {
+    match error {
+        EngineError::IndexNotAvailable(_) => index_not_available(scan),
+        other => other.into(),
+    }
+}
+
 /// A shard's part of a range.
 pub(super) async fn read_shard(
     shard: &Rc<Shard>,
@@ -113,10 +163,7 @@ pub(super) async fn read_shard(
         let room = usize::try_from(scan.page.remaining).unwrap_or(usize::MAX);
         let limit = room.clamp(FEWEST, MOST);
         let found = shard.candidates(&table, &searches, range.clone(), limit).await;
-        let found = found.map_err(|error| match error {
-            EngineError::IndexNotAvailable(_) => index_not_available(scan),
-            other => other.into(),
-        })?;
+        let found = found.map_err(|error| unavailable(error, scan))?;
         read_places(shard, scan, Some(&range.start), found.places).await?;
         match found.next {
             Some(next) => range.start = next,

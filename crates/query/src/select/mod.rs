@@ -23,7 +23,7 @@ use halcyon_engine::{Measure, Shard};
 use halcyon_guardrails::Guard;
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::schema::ColumnKind;
-use halcyon_scan::{Held, PagingState, ReadLimits, Scan, pace};
+use halcyon_scan::{Held, PagingState, ReadLimits, ReadSizes, Scan, pace};
 use halcyon_schema::catalog::Catalog;
 
 use self::parts::{AT_ONCE, invalid_state};
@@ -77,11 +77,7 @@ pub(crate) async fn execute_select(
         Some(_) => limits.read_request_timeout,
         None => limits.range_request_timeout,
     });
-    let read_limits = ReadLimits {
-        deadline: began + allowed,
-        tombstone_warn_threshold: limits.tombstone_warn_threshold,
-        tombstone_failure_threshold: limits.tombstone_failure_threshold,
-    };
+    let read_limits = read_limits(coordinator, request, began + allowed);
     if let Some(denylist) = coordinator.denylist() {
         Box::pin(denylist.permit_select(&select, state.as_ref())).await?;
     }
@@ -103,6 +99,17 @@ pub(crate) async fn execute_select(
     let mut rows = rows(scan, plan, page_rows, whole);
     rows.warnings.extend(partial.into_iter().chain(warnings));
     Ok(Outcome::Rows(rows))
+}
+
+fn read_limits(coordinator: &Coordinator, request: &Request<'_>, deadline: Instant) -> ReadLimits {
+    let limits = coordinator.limits();
+    ReadLimits {
+        deadline,
+        tombstone_warn_threshold: limits.tombstone_warn_threshold,
+        tombstone_failure_threshold: limits.tombstone_failure_threshold,
+        // Reads of the node itself have no such limits.
+        sizes: if request.is_of_client() { limits.read_sizes } else { ReadSizes::OFF },
+    }
 }
 
 /// The statement with its values, as far as guardrails allow them.
@@ -269,6 +276,7 @@ async fn read_indexed(
 ) -> Result<Box<Scan>> {
     let tables = coordinator.shard().tables().clone();
     for range in indexed::page_ranges(&mut scan, state.as_ref())? {
+        indexed::check_sstables(coordinator, &mut scan, &range)?;
         let last = range.end.as_ref().map_or(i64::MAX, |end| end.token);
         for index in tables.owner(range.start.token)..=tables.owner(last) {
             if scan.page.full {

@@ -17,6 +17,8 @@ fn properties() -> Vec<&'static str> {
     NAMES.into_iter().chain(["id", "auto_repair"]).collect()
 }
 
+const MAX_DISK_SIZE: &str = "data_disk_usage_max_disk_size";
+
 /// How Cassandra's start names a wrong configuration of guardrails.
 fn invalid(text: &str) -> Error {
     Error::Refused(format!("Invalid guardrails configuration: {text}"))
@@ -71,6 +73,7 @@ impl Values {
             |spec: &ValuesSpec| [Some(spec.warned), spec.ignored, Some(spec.disallowed)];
         let names = names.chain(Guarded::ALL.iter().flat_map(of_values)).flatten();
         let names = names.map(str::to_owned).chain(Threshold::ALL.iter().flat_map(levels));
+        let names = names.chain([MAX_DISK_SIZE.to_owned()]);
         let found = |name: String| Some((given(self.node(&name)?)?, name));
         GivenGuardrails(names.filter_map(found).map(|(given, name)| (name, given)).collect())
     }
@@ -107,16 +110,16 @@ fn settings_of(name: &str) -> Option<Vec<String>> {
     let is_values = |spec: &ValuesSpec| {
         spec.warned == name || spec.ignored == Some(name) || spec.disallowed == name
     };
-    let is_known = Flag::ALL.iter().any(is_flag) || Guarded::ALL.iter().any(is_values);
+    let is_known = Flag::ALL.iter().any(is_flag)
+        || Guarded::ALL.iter().any(is_values)
+        || name == MAX_DISK_SIZE;
     is_known.then(|| vec![name.to_owned()])
 }
 
 fn threshold_of(name: &str) -> Option<&'static ThresholdSpec> {
-    let is_refused =
-        |id| matches!(id, Threshold::DataDiskUsage | Threshold::SaiSstableIndexesPerQuery);
-    let all = Threshold::ALL.iter().filter(|spec| !is_refused(spec.id));
-    let mut named = all.filter(|spec| name.strip_suffix("_threshold") == Some(spec.setting));
-    named.next().map(|spec| spec.id.spec())
+    let mut all = Threshold::ALL.iter();
+    let named = all.find(|spec| name.strip_suffix("_threshold") == Some(spec.setting));
+    named.map(|spec| spec.id.spec())
 }
 
 /// What is set after a change. The words are those of nodetool.
@@ -146,19 +149,20 @@ pub(super) fn changed(
             "{name} is expecting {expected} argument values. Getting {found} instead."
         ));
     }
+    let is_flag = threshold_of(name).is_none() && *name != MAX_DISK_SIZE;
     let is_counted = threshold_of(name)
         .is_some_and(|spec| matches!(spec.unit, Unit::Count | Unit::LongCount | Unit::Percent));
     for (setting, value) in settings.into_iter().zip(values) {
         let value = match *value {
             "null" if is_counted => "-1",
-            "null" if threshold_of(name).is_none() => "false",
+            "null" if is_flag => "false",
             "null" => "",
             value => value,
         };
         if is_counted && value.parse::<i32>().is_err() {
             return refused(format!("For input string: \"{value}\""));
         }
-        if threshold_of(name).is_none() && !matches!(value, "true" | "false") {
+        if is_flag && !matches!(value, "true" | "false") {
             return refused("Use 'true' or 'false' values for booleans".to_owned());
         }
         given.0.insert(setting, Given::Scalar(value.to_owned()));

@@ -2,12 +2,34 @@
 
 use std::time::Duration;
 
-use halcyon_query::RequestLimits;
+use halcyon_query::{ReadSizes, RequestLimits, SizeBounds};
 
 use super::Values;
-use super::error::Result;
+use super::error::{Error, Result};
 
 impl Values {
+    fn read_sizes(&self) -> Result<ReadSizes> {
+        let bounds = |of: &str| -> Result<SizeBounds> {
+            let [warn, fail] = ["warn", "fail"].map(|level| format!("{of}_{level}_threshold"));
+            let bytes = |name: &str| Ok(self.bytes(name)?.unwrap_or(u64::MAX));
+            let bounds = SizeBounds { warn: bytes(&warn)?, fail: bytes(&fail)? };
+            if bounds.fail < bounds.warn && bounds.warn != u64::MAX {
+                let text = |name: &str| self.text(name).unwrap_or_default();
+                return Err(Error::Refused(format!(
+                    "{fail} ({}) must be greater than or equal to {warn} ({})",
+                    text(&fail),
+                    text(&warn)
+                )));
+            }
+            Ok(bounds)
+        };
+        let (coordinator, local) = (bounds("coordinator_read_size")?, bounds("local_read_size")?);
+        Ok(match self.boolean("read_thresholds_enabled")? {
+            true => ReadSizes { coordinator, local },
+            false => ReadSizes::OFF,
+        })
+    }
+
     pub(super) fn limits(&self) -> Result<RequestLimits> {
         let defaults = RequestLimits::default();
         let time = |name, default: Duration| Ok(self.duration(name)?.unwrap_or(default));
@@ -33,6 +55,7 @@ impl Values {
                 "tombstone_failure_threshold",
                 defaults.tombstone_failure_threshold,
             )?,
+            read_sizes: self.read_sizes()?,
             batch_size_warn_threshold: bytes(
                 "batch_size_warn_threshold",
                 defaults.batch_size_warn_threshold,

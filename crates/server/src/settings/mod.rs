@@ -140,7 +140,8 @@ pub struct Settings {
     pub(crate) spans: Option<SpanOptions>,
     /// Zero: no request is slow.
     pub slow_query_log_timeout: Duration,
-    pub(crate) monitoring_report_interval: Duration,
+    /// `monitoring_report_interval` and `disk_usage_monitor_interval`
+    pub(crate) watch_intervals: (Duration, Duration),
     pub log: LogOptions,
     /// `None`: off.
     pub denylist: Option<halcyon_query::DenylistOptions>,
@@ -222,7 +223,7 @@ impl Settings {
             request_logs,
             spans,
             slow_query_log_timeout: slow.0,
-            monitoring_report_interval: slow.1,
+            watch_intervals: slow.1,
             log,
             denylist,
             given_guardrails: values.given_guardrails(),
@@ -451,11 +452,16 @@ impl Values {
     }
 
     /// The timeout and the interval of the slow query log (`cassandra.monitoring_report_interval_ms`).
-    fn slow_queries(&self) -> Result<(Duration, Duration)> {
+    /// Beside the interval of the watch of disks (`cassandra.disk_usage.monitor_interval_ms`).
+    fn slow_queries(&self) -> Result<(Duration, (Duration, Duration))> {
         let timeout = self.duration("slow_query_log_timeout")?.unwrap_or_default();
-        let name = "monitoring_report_interval";
+        let report = self.interval("monitoring_report_interval")?;
+        Ok((timeout, (report, self.interval("disk_usage_monitor_interval")?)))
+    }
+
+    fn interval(&self, name: &str) -> Result<Duration> {
         let interval = self.duration(name)?.filter(|interval| !interval.is_zero());
-        Ok((timeout, interval.ok_or_else(|| self.wrong(name, "1ms or more"))?))
+        interval.ok_or_else(|| self.wrong(name, "1ms or more"))
     }
 
     fn saved_caches(&self) -> Result<SavedCaches> {

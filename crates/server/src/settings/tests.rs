@@ -128,9 +128,7 @@ fn protection_is_obeyed_or_refused() {
     let refused = [
         ("cdc_enabled: true\n", "cdc_enabled"),
         ("incremental_backups: true\n", "incremental_backups"),
-        ("read_thresholds_enabled: true\n", "read_thresholds_enabled"),
-        ("local_read_size_fail_threshold: 1MiB\n", "local_read_size_fail_threshold"),
-        ("data_disk_usage_percentage_fail_threshold: 90\n", "data_disk_usage_percentage"),
+        ("row_index_read_size_fail_threshold: 1MiB\n", "row_index_read_size_fail_threshold"),
         ("corrupted_tombstone_strategy: exception\n", "corrupted_tombstone_strategy"),
         ("max_mutation_size: 1MiB\n", "max_mutation_size"),
         ("startup_checks:\n  check_data_resurrection:\n    enabled: true\n", "startup_checks"),
@@ -437,7 +435,6 @@ const ABOUT_NOTHING: [(&[&str], &str); 9] = [
             "check_for_duplicate_rows",
             "snapshot_on_duplicate_row_detection",
             "invalid_legacy_protocol_magic_no_spam_enabled",
-            "data_disk_usage_max_disk_size",
             "snapshot_links_per_second",
         ],
         "the node has all tokens; others are of what is refused",
@@ -470,17 +467,9 @@ fn restrictions_are_obeyed_or_refused() {
 #[test]
 fn restrictions_that_cannot_be_had_are_named() {
     for (wrong, right) in [
-        (
-            "sai_sstable_indexes_per_query_fail_threshold: 3",
-            "sai_sstable_indexes_per_query_fail_threshold: -1",
-        ),
-        (
-            "sai_sstable_indexes_per_query_warn_threshold: 3",
-            "sai_sstable_indexes_per_query_warn_threshold: 32",
-        ),
         ("max_value_size: 1MiB", "max_value_size: 256MiB"),
         ("max_value_size_in_mb: 1", "max_value_size_in_mb: 256"),
-        ("read_thresholds_enabled: true", "read_thresholds_enabled: false"),
+        ("row_index_read_size_warn_threshold: 1KiB", "row_index_read_size_warn_threshold:"),
         ("local_system_data_file_directory: /x", "local_system_data_file_directory:"),
         ("auto_snapshot_ttl: 30d", "auto_snapshot_ttl:"),
     ] {
@@ -496,10 +485,10 @@ fn restrictions_that_cannot_be_had_are_named() {
 fn all_that_is_wrong_is_told() {
     let text = "cdc_enabled: true\nfoo: 1\nshards: 0\nmemtable_flush_writers: -1\ncommitlog_sync: often\n\
                  column_index_size: 64\nauthenticator: LdapAuthenticator\nconcurrent_compactors: 1000000\n\
-                 native_transport_port: 70000\nread_thresholds_enabled: true\npartitioner: RandomPartitioner\n";
+                 native_transport_port: 70000\nincremental_backups: true\npartitioner: RandomPartitioner\n";
     let message = load(text).unwrap_err().to_string();
     for name in [
-        "cdc_enabled, read_thresholds_enabled",
+        "cdc_enabled, incremental_backups",
         "[foo]",
         "`0` of shards",
         "of commitlog_sync",
@@ -665,6 +654,21 @@ fn the_manual_lists_guardrails() {
         assert_eq!(listed.remove(name.as_str()), default, "{name}");
     }
     assert!(listed.is_empty(), "{listed:?}");
+}
+
+/// Proves that thresholds of reads hold only where they are turned on, and are refused in Cassandra's words where they contradict each
+/// other.
+#[test]
+fn thresholds_of_reads_are_turned_on() {
+    use halcyon_query::{ReadSizes, SizeBounds};
+    let set = "coordinator_read_size_warn_threshold: 1KiB\nlocal_read_size_fail_threshold: 2B\n";
+    assert_eq!(load(set).unwrap().limits.read_sizes, ReadSizes::OFF);
+    let on = load(&format!("{set}read_thresholds_enabled: true\n")).unwrap().limits.read_sizes;
+    let coordinator = SizeBounds { warn: 1_024, fail: u64::MAX };
+    assert_eq!(on, ReadSizes { coordinator, local: SizeBounds { warn: u64::MAX, fail: 2 } });
+    let wrong = "local_read_size_warn_threshold: 4KiB\nlocal_read_size_fail_threshold: 2KiB\n";
+    let text = "local_read_size_fail_threshold (2KiB) must be greater than or equal to local_read_size_warn_threshold (4KiB)";
+    assert_eq!(load(wrong).unwrap_err().to_string(), text);
 }
 
 /// Proves that guardrails are refused in Cassandra's words where they contradict each other or the default factor of keyspaces, and that

@@ -293,6 +293,11 @@ def test_a_role_comes_from_its_addresses(pair):
         said.append(mine)
     assert said[0] == said[1]
     assert sum(answer.startswith("2100 You do not have access from this IP 127.0.0.1") for answer in said[1]) == 3
+    # How often one statement asks differs.
+    for table in ("cidr_filtering_metrics_counts", "cidr_filtering_metrics_latencies"):
+        names = [sorted(client.query(f"SELECT name FROM system_views.{table}")[1]) for client in pair.roots]
+        assert names[0] == names[1]
+        assert any(b"rejected from CIDR group - near" in name for (name,) in names[1]) == (table == "cidr_filtering_metrics_counts")
 
 
 def test_logins_are_refused_as_cassandra_refuses_them(pair):

@@ -79,6 +79,17 @@ impl Cache {
         is_valid(*at, refresh).then(|| groups.clone())
     }
 
+    /// The roles that are kept, and the resources that permissions are kept of.
+    pub fn kept_roles(&self) -> Vec<(String, Vec<Resource>)> {
+        let resources = |known: &Known| known.permissions.keys().cloned().collect();
+        self.roles.iter().map(|(name, known)| (name.clone(), resources(known))).collect()
+    }
+
+    /// The roles whose passwords are kept.
+    pub fn kept_credentials(&self) -> Vec<String> {
+        self.credentials.keys().cloned().collect()
+    }
+
     /// Keeps what was read since `epoch`.
     pub fn put_role(&mut self, access: &Access, epoch: u64, role: &str, facts: Rc<RoleFacts>) {
         if !self.may_keep(access, epoch, &access.settings().roles) {

@@ -18,6 +18,7 @@
 mod attempts;
 mod cache;
 mod cidr;
+mod cidr_metrics;
 mod passwords;
 mod permissions;
 mod resources;
@@ -28,6 +29,7 @@ mod shared;
 pub use attempts::{Attempt, Attempts};
 pub use cache::Cache;
 pub use cidr::{Cidr, CidrGroups};
+pub use cidr_metrics::{CidrMetrics, CidrSummary};
 pub use passwords::{Full, Hashers, hash_is_readable};
 pub use permissions::Permissions;
 pub use resources::{SystemRule, chain, is_grantable_in, of_system};

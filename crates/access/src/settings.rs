@@ -9,11 +9,13 @@ pub struct CacheSettings {
     pub validity: Duration,
     /// Entries of each shard.
     pub max_entries: usize,
+    /// How often entries are read again before they are asked for (`…_cache_active_update`); `None`: when they are asked for.
+    pub active_update: Option<Duration>,
 }
 
 impl Default for CacheSettings {
     fn default() -> CacheSettings {
-        CacheSettings { validity: Duration::from_secs(2), max_entries: 1000 }
+        CacheSettings { validity: Duration::from_secs(2), max_entries: 1000, active_update: None }
     }
 }
 
@@ -70,6 +72,8 @@ pub struct Settings {
     pub roles: CacheSettings,
     pub permissions: CacheSettings,
     pub credentials: CacheSettings,
+    /// `auth_cache_warming_enabled`: what is kept is read before the first client connects.
+    pub warms_caches: bool,
     /// `native_transport_max_auth_threads`
     pub auth_threads: usize,
     /// The base-2 logarithm of the rounds of bcrypt.
@@ -91,6 +95,7 @@ impl Default for Settings {
             roles: CacheSettings::default(),
             permissions: CacheSettings::default(),
             credentials: CacheSettings::default(),
+            warms_caches: false,
             auth_threads: 4,
             hash_rounds: 10,
             password_update_min_interval: Duration::from_secs(5),

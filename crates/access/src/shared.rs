@@ -1,12 +1,14 @@
 //! What the shards share.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 
 use halcyon_io::Mutex;
 use halcyon_io::clock::{Instant, now};
 
 use crate::attempts::Attempts;
+use crate::cidr_metrics::CidrMetrics;
 use crate::passwords::Hashers;
 use crate::settings::Settings;
 
@@ -22,6 +24,8 @@ pub struct Access {
     /// When the passwords of roles were last changed; only recent changes.
     password_updates: Mutex<BTreeMap<String, Instant>>,
     changes: futures_util::lock::Mutex<()>,
+    /// Of each shard.
+    cidr_metrics: Mutex<Vec<Arc<CidrMetrics>>>,
 }
 
 /// Of a node that allows everything.
@@ -35,8 +39,15 @@ impl Access {
     pub fn new(settings: Settings) -> Access {
         let hashers = Hashers::new(settings.auth_threads, settings.hash_rounds);
         let attempts = Attempts::new(hashers.places() / 2);
-        let (epoch, password_updates) = (AtomicU64::new(0), Mutex::default());
-        Access { settings, epoch, hashers, attempts, password_updates, changes: Default::default() }
+        Access {
+            settings,
+            epoch: AtomicU64::new(0),
+            hashers,
+            attempts,
+            password_updates: Mutex::default(),
+            changes: Default::default(),
+            cidr_metrics: Mutex::default(),
+        }
     }
 
     pub fn settings(&self) -> &Settings {
@@ -49,6 +60,18 @@ impl Access {
 
     pub fn attempts(&self) -> &Attempts {
         &self.attempts
+    }
+
+    /// What a new shard counts of addresses.
+    pub fn new_cidr_metrics(&self) -> Arc<CidrMetrics> {
+        let metrics = Arc::new(CidrMetrics::default());
+        self.cidr_metrics.lock().push(metrics.clone());
+        metrics
+    }
+
+    /// Those of all shards.
+    pub fn cidr_metrics(&self) -> Vec<Arc<CidrMetrics>> {
+        self.cidr_metrics.lock().clone()
     }
 
     /// Held while a statement checks and changes roles or permissions: of two that make one role, the second one finds it.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::lock::Mutex;
-use halcyon_access::{Access, Cache};
+use halcyon_access::{Access, Cache, CidrMetrics};
 
 use crate::prepared::PreparedStatement;
 
@@ -13,6 +13,7 @@ use crate::prepared::PreparedStatement;
 pub(crate) struct AccessState {
     pub(crate) shared: Arc<Access>,
     pub(crate) cache: RefCell<Cache>,
+    pub(crate) cidr_metrics: Arc<CidrMetrics>,
     /// Held while something is read that will be kept: the requests that lack it too wait, and then find it.
     pub(crate) reading: Mutex<()>,
     /// The statements that read and write `system_auth`, by text.
@@ -22,6 +23,7 @@ pub(crate) struct AccessState {
 impl AccessState {
     pub(crate) fn new(shared: Arc<Access>) -> AccessState {
         AccessState {
+            cidr_metrics: shared.new_cidr_metrics(),
             shared,
             cache: RefCell::default(),
             reading: Mutex::new(()),

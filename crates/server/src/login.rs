@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_access::{DEFAULT_SUPERUSER, Identity, Login as By};
+use halcyon_access::{CacheSettings, DEFAULT_SUPERUSER, Identity, Login as By};
 use halcyon_io::clock;
 use halcyon_model::access::Principal;
 use halcyon_protocol::{Error, ErrorKind};
-use halcyon_query::{DefaultSuperuser, default_superuser};
+use halcyon_query::{AuthCache, DefaultSuperuser, default_superuser};
 use halcyon_tls::identity;
 
 use crate::answer;
@@ -179,6 +179,54 @@ pub(crate) async fn set_up(shard: Rc<ShardServer>) {
         Err(error) => log.warning(format_args!(
             "the default superuser cannot be made or checked: {error}; restart the node to try again"
         )),
+    }
+}
+
+/// Reads what a cache keeps again before it is asked for, while the shard serves (`…_cache_active_update`).
+pub(crate) async fn keep_fresh(shard: Rc<ShardServer>, (cache, every): (AuthCache, Duration)) {
+    while !shard.is_draining() {
+        clock::sleep(every).await;
+        if let Err(why) = halcyon_query::refresh(&shard.coordinator, cache).await
+            && !shard.is_draining()
+        {
+            let log = &shard.shared.log;
+            log.warning(format_args!("the cache of {cache:?} cannot be refreshed: {why}"));
+        }
+    }
+}
+
+/// The caches that are refreshed by themselves, and how often.
+pub(crate) fn active_updates(shard: &ShardServer) -> Vec<(AuthCache, Duration)> {
+    let settings = shard.shared.access.settings();
+    let caches = [
+        (AuthCache::Roles, settings.roles),
+        (AuthCache::Permissions, settings.permissions),
+        (AuthCache::Credentials, settings.credentials),
+    ];
+    let active = |(cache, of): (AuthCache, CacheSettings)| Some((cache, of.active_update?));
+    caches.into_iter().filter_map(active).collect()
+}
+
+/// Cassandra's (`cassandra.auth_cache.warming.max_retries` and its interval).
+const WARMING_TRIES: usize = 10;
+const WARMING_PAUSE: Duration = Duration::from_secs(1);
+
+/// Fills the caches of roles before the first client connects (`auth_cache_warming_enabled`).
+pub(crate) async fn warm_caches(shard: Rc<ShardServer>) {
+    let settings = shard.shared.access.settings();
+    if !settings.warms_caches || !settings.asks_for_login() {
+        return;
+    }
+    for attempt in 1..=WARMING_TRIES {
+        let Err(why) = halcyon_query::warm(&shard.coordinator).await else { return };
+        if attempt == WARMING_TRIES {
+            let log = &shard.shared.log;
+            log.warning(format_args!(
+                "the caches of roles are filled as they are asked for: {why}"
+            ));
+            return;
+        }
+        clock::sleep(WARMING_PAUSE).await;
     }
 }
 

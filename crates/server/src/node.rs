@@ -130,6 +130,8 @@ async fn serve_inside(
     resume_view_builds(&shared, log).await?;
     start_first(&shared, settings.watch_intervals).await?;
     denylist::load_before_clients(&shared).await.map_err(Error::CannotStart)?;
+    // A shard that has stopped ends the start elsewhere.
+    let _ = shared.mesh.on_each(login::warm_caches).await;
     listen(&shared).await?;
     saved_caches::keep(&engine, settings.saved_caches, log);
     let (watched, rates) = (Arc::downgrade(&engine), facts.cache_rates.clone());
@@ -283,6 +285,7 @@ fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
         request_logs: shared.request_logs.clone(),
         slow_queries: shared.slow_queries.clone(),
         denylist: shared.denylist.clone(),
+        access: shared.access.clone(),
         settings: RunningSettings::of(settings, shared.slow_queries.clone()),
         data_dir: settings.data_dir.clone(),
         began: now(),
@@ -538,6 +541,10 @@ async fn run_shard(
     };
     let watched = server.clone();
     spawn(kept(move || watched.clone().shed())).detach();
+    for update in login::active_updates(&server) {
+        let refreshed = server.clone();
+        spawn(kept(move || login::keep_fresh(refreshed.clone(), update))).detach();
+    }
     if let Some(timeout) = shared.transport.idle_timeout {
         let watched = server.clone();
         spawn(kept(move || watched.clone().close_idle(timeout))).detach();

@@ -29,8 +29,9 @@ pub(super) async fn config(call: &Call, node: &mut Node, out: &mut String) -> Re
     let validity = millis(setting("validity")).unwrap_or_default();
     let update = millis(setting("update_interval")).unwrap_or(validity);
     let entries = setting("cache_max_entries").unwrap_or_default();
+    let active = setting("cache_active_update").unwrap_or_default();
     out.push_str(&format!(
-        "Validity Period: {validity}\nUpdate Interval: {update}\nMax Entries: {entries}\nActive Update: false\n"
+        "Validity Period: {validity}\nUpdate Interval: {update}\nMax Entries: {entries}\nActive Update: {active}\n"
     ));
     Ok(())
 }

@@ -109,6 +109,26 @@ async fn ranges_of(node: &mut Node, group: &str) -> Result<Vec<Cidr>> {
     Ok(ranges)
 }
 
+/// Both tables of `system_views`.
+pub(super) async fn statistics(node: &mut Node, out: &mut String) -> Result<()> {
+    let rows = node.rows("SELECT * FROM system_views.cidr_filtering_metrics_counts").await?;
+    let counts = rows.iter().map(|row| vec![row.text("name"), row.count("value").to_string()]);
+    let heading = vec![text::row(["name", "value"])];
+    out.push_str("cidr_filtering_metrics_counts: \n");
+    out.push_str(&text::table(&heading.into_iter().chain(counts).collect::<Vec<_>>(), " "));
+    const TIMES: [&str; 5] = ["p50th", "p95th", "p99th", "p999th", "max"];
+    let rows = node.rows("SELECT * FROM system_views.cidr_filtering_metrics_latencies").await?;
+    let times = rows.iter().map(|row| {
+        let nanos = TIMES.map(|column| format!("{:?}", row.double(column)));
+        [row.text("name")].into_iter().chain(nanos).collect()
+    });
+    let heading = ["name"].into_iter().chain(TIMES).map(str::to_owned).collect();
+    out.push_str("\ncidr_filtering_metrics_latencies: \n");
+    out.push_str(&text::table(&[heading].into_iter().chain(times).collect::<Vec<_>>(), " "));
+    out.push('\n');
+    Ok(())
+}
+
 /// `NodeProbe.printSet`
 fn print(heading: &str, names: Vec<String>, out: &mut String) {
     if !names.is_empty() {

@@ -3,8 +3,12 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use halcyon_access::{CidrGroups, CidrMode, Permissions, RoleFacts, SystemRule, of_system};
+use halcyon_access::{
+    CidrGroups, CidrMode, CidrSettings, Permissions, RoleFacts, SystemRule, of_system,
+};
 use halcyon_cql::plan::requires::Requirement;
+use halcyon_io::clock::now;
+use halcyon_metrics::nanos;
 use halcyon_model::access::{Permission, Principal, Resource};
 
 use super::questions::{Learnt, Question};
@@ -85,16 +89,33 @@ impl<'a> Judge<'a> {
                 return refused(format!("You do not have access to this datacenter ({here})"));
             }
         }
-        let enforces = self.settings().cidrs.is_some_and(|cidrs| cidrs.mode == CidrMode::Enforce);
-        if enforces && facts.cidr_groups.is_some() && !self.origin(name, address)?.is_allowed {
-            return refused(format!("You do not have access from this IP {address}"));
+        let asks =
+            |cidrs: CidrSettings| cidrs.mode == CidrMode::Monitor || facts.cidr_groups.is_some();
+        match self.settings().cidrs.filter(|cidrs| asks(*cidrs)) {
+            Some(cidrs) => self.may_come_from(name, address, cidrs.mode),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    fn may_come_from(&self, name: &str, address: IpAddr, mode: CidrMode) -> Verdict {
+        let began = now();
+        let origin = self.origin(name, address)?;
+        let is_accepted = origin.is_allowed || mode == CidrMode::Monitor;
+        let (metrics, ended) = (&self.state().cidr_metrics, now());
+        metrics.checked(&origin.groups, is_accepted);
+        metrics.checks.record(nanos(ended - began), ended);
+        match is_accepted {
+            true => Ok(()),
+            false => refused(format!("You do not have access from this IP {address}")),
+        }
     }
 
     pub(super) fn origin(&self, name: &str, address: IpAddr) -> Verdict<Origin> {
         let (facts, groups) = (self.role(name)?, self.cidr_groups()?);
+        let began = now();
         let groups = groups.of(address).to_vec();
+        let ended = now();
+        self.state().cidr_metrics.lookups.record(nanos(ended - began), ended);
         let comes_from = |allowed: &Vec<String>| groups.iter().any(|group| allowed.contains(group));
         let is_allowed = facts.cidr_groups.as_ref().is_none_or(comes_from);
         Ok(Origin { groups, is_allowed })

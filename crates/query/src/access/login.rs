@@ -92,10 +92,19 @@ fn unhashed(full: Full) -> Error {
 /// The hash of a role's password, from memory or from its row.
 async fn credentials(coordinator: &Coordinator, role: &str) -> Result<Option<String>> {
     let state = coordinator.access();
-    let shared = &state.shared;
-    if let Some(known) = state.cache.borrow_mut().credentials(shared, role) {
+    if let Some(known) = state.cache.borrow_mut().credentials(&state.shared, role) {
         return Ok(known);
     }
+    fresh_credentials(coordinator, role).await
+}
+
+/// From its row; it is kept.
+pub(super) async fn fresh_credentials(
+    coordinator: &Coordinator,
+    role: &str,
+) -> Result<Option<String>> {
+    let state = coordinator.access();
+    let shared = &state.shared;
     let epoch = shared.epoch();
     let hash = store::salted_hash(coordinator, role).await?;
     if hash.is_some() {

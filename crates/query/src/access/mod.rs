@@ -18,6 +18,7 @@ mod judge;
 mod listings;
 mod login;
 mod questions;
+mod refresh;
 mod roles;
 mod store;
 
@@ -40,6 +41,7 @@ pub use asking::{guard_of, may_stay, watched};
 pub(crate) use changed::{Changed, follow};
 pub use judge::Origin;
 pub use login::{DefaultSuperuser, default_superuser, log_in, log_in_as};
+pub use refresh::{AuthCache, refresh, warm};
 
 /// Refuses what the principal may not execute. `keyspace`: the one in force.
 pub(crate) async fn admit(

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use halcyon_access::{
     Cache, CidrGroups, CidrSettings, Closure, Permissions, Role, RoleFacts, chain,
 };
+use halcyon_io::clock::now;
 use halcyon_model::access::Resource;
 
 use super::store;
@@ -84,10 +85,16 @@ impl Learnt {
 /// What is known of a role, from memory or from its rows.
 pub(super) async fn role(coordinator: &Coordinator, name: &str) -> Result<Rc<RoleFacts>> {
     let state = coordinator.access();
-    let shared = &state.shared;
-    if let Some(facts) = state.cache.borrow_mut().role(shared, name) {
+    if let Some(facts) = state.cache.borrow_mut().role(&state.shared, name) {
         return Ok(facts);
     }
+    fresh_role(coordinator, name).await
+}
+
+/// From its rows; it is kept.
+pub(super) async fn fresh_role(coordinator: &Coordinator, name: &str) -> Result<Rc<RoleFacts>> {
+    let state = coordinator.access();
+    let shared = &state.shared;
     let epoch = shared.epoch();
     let facts = Rc::new(read_role(coordinator, name).await?);
     state.cache.borrow_mut().put_role(shared, epoch, name, facts.clone());
@@ -114,8 +121,10 @@ pub(super) async fn cidr_groups(coordinator: &Coordinator) -> Result<Rc<CidrGrou
     if let Some(groups) = state.cache.borrow_mut().cidr_groups(shared) {
         return Ok(groups);
     }
-    let epoch = shared.epoch();
+    let (epoch, began) = (shared.epoch(), now());
     let groups = Rc::new(store::cidr_groups(coordinator).await?);
+    let ended = now();
+    state.cidr_metrics.reloaded(ended - began, ended);
     state.cache.borrow_mut().put_cidr_groups(shared, epoch, groups.clone());
     Ok(groups)
 }
@@ -138,9 +147,19 @@ async fn permissions(
 ) -> Result<Permissions> {
     let state = coordinator.access();
     let known = state.cache.borrow_mut().permissions(&state.shared, name, resource);
-    if let Some(granted) = known {
-        return Ok(granted);
+    match known {
+        Some(granted) => Ok(granted),
+        None => fresh_permissions(coordinator, (name, facts), resource).await,
     }
+}
+
+/// From their rows; they are kept.
+pub(super) async fn fresh_permissions(
+    coordinator: &Coordinator,
+    (name, facts): (&str, &Rc<RoleFacts>),
+    resource: &Resource,
+) -> Result<Permissions> {
+    let state = coordinator.access();
     let epoch = state.shared.epoch();
     let chain = chain(resource, !facts.is_superuser);
     let mut granted = Permissions::NONE;

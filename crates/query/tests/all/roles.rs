@@ -8,8 +8,8 @@ use halcyon_access::{Access, CacheSettings, Login, Settings};
 use halcyon_io::{SimRuntime, clock};
 use halcyon_model::access::Principal;
 use halcyon_query::{
-    Coordinator, DefaultSuperuser, Error, Outcome, PreparedStatement, QueryOptions,
-    default_superuser, log_in, may_stay,
+    AuthCache, Coordinator, DefaultSuperuser, Error, Outcome, PreparedStatement, QueryOptions,
+    default_superuser, log_in, may_stay, refresh, warm,
 };
 
 use crate::node;
@@ -136,6 +136,38 @@ fn rows_hold_after_their_validity() {
         all_run(&node, &[&format!("{row} {{'SELECT'}})")]).await;
         assert!(run(&node, "r", select).await.is_err());
         clock::sleep(Duration::from_secs(2)).await;
+        assert!(run(&node, "r", select).await.is_ok());
+    });
+}
+
+/// Proves that a row that was written directly holds once the cache is refreshed, which the request does not wait for, and that filled
+/// caches know roles, passwords and grants before anything asks for them.
+#[test]
+fn caches_are_refreshed_and_filled() {
+    SimRuntime::seeded(1).block_on(async {
+        let node = guarded(Duration::from_secs(3600)).await;
+        all_run(&node, &MADE).await;
+        let select = "SELECT k FROM ks.t";
+        assert!(run(&node, "r", select).await.is_err());
+        let (grant, login) = (
+            "INSERT INTO system_auth.role_permissions (role, resource, permissions) VALUES ('r', 'data/ks/t', {'SELECT'})",
+            "UPDATE system_auth.roles SET can_login = false WHERE role = 'r'",
+        );
+        all_run(&node, &[grant]).await;
+        for cache in [AuthCache::Roles, AuthCache::Credentials] {
+            refresh(&node, cache).await.unwrap();
+        }
+        assert!(run(&node, "r", select).await.is_err());
+        refresh(&node, AuthCache::Permissions).await.unwrap();
+        assert!(run(&node, "r", select).await.is_ok());
+        all_run(&node, &[login]).await;
+        assert!(run(&node, "r", select).await.is_ok());
+        refresh(&node, AuthCache::Roles).await.unwrap();
+        assert_eq!(refusal(run(&node, "r", select).await), "2100 r is not permitted to log in");
+        all_run(&node, &["ALTER ROLE r WITH LOGIN = true"]).await;
+        warm(&node).await.unwrap();
+        let revoke = "DELETE FROM system_auth.role_permissions WHERE role = 'r'";
+        all_run(&node, &[login, revoke]).await;
         assert!(run(&node, "r", select).await.is_ok());
     });
 }

@@ -58,6 +58,7 @@ impl Values {
             roles: self.auth_cache("roles")?,
             permissions: self.auth_cache("permissions")?,
             credentials: self.auth_cache("credentials")?,
+            warms_caches: self.boolean("auth_cache_warming_enabled")?,
             auth_threads: self
                 .count_within("native_transport_max_auth_threads", 0, 1024)?
                 .unwrap_or(4),
@@ -154,9 +155,13 @@ impl Values {
         let validity = self.time(&format!("{what}_validity"))?;
         let interval = self.duration(&format!("{what}_update_interval"))?;
         let entries = self.count_within(&format!("{what}_cache_max_entries"), 0, 10_000_000)?;
+        let interval = interval.map_or(validity, |interval| interval.min(validity));
+        let is_active = self.boolean(&format!("{what}_cache_active_update"))?;
         Ok(CacheSettings {
-            validity: interval.map_or(validity, |interval| interval.min(validity)),
+            validity: if is_active { validity } else { interval },
             max_entries: entries.unwrap_or(1000),
+            // Before they are not believed any more.
+            active_update: Some(interval * 3 / 4).filter(|every| is_active && !every.is_zero()),
         })
     }
 

@@ -149,8 +149,6 @@ fn protection_is_obeyed_or_refused() {
             "cidr_authorizer:\n  class_name: CassandraCIDRAuthorizer\n  parameters:\n    mode: ENFORCE\n",
             "not mode",
         ),
-        ("permissions_cache_active_update: true\n", "permissions_cache_active_update"),
-        ("auth_cache_warming_enabled: true\n", "auth_cache_warming_enabled"),
         ("auth_bcrypt_gensalt_log2_rounds: 3\n", "4 to 30"),
     ];
     for (text, name) in refused {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::future::LocalBoxFuture;
+use halcyon_access::Access;
 use halcyon_io::clock::Instant;
 use halcyon_io::{AccessMode, Disk, JobLost};
 use halcyon_metrics::Registry;
@@ -37,6 +38,7 @@ pub(crate) struct Facts {
     pub(crate) slow_queries: Arc<SlowQueries>,
     /// `None`: it is off.
     pub(crate) denylist: Option<Arc<Denylist>>,
+    pub(crate) access: Arc<Access>,
     /// The values of `system_views.settings`.
     pub(crate) settings: RunningSettings,
     pub(crate) data_dir: PathBuf,

@@ -24,9 +24,11 @@ use registry::Registry;
 use table::VirtualTable;
 
 /// Every virtual table that has rows, but for `system_metrics`. A new one is a file, its `mod` line, and a line here.
-const REGISTERED: [VirtualTable; 44] = [
+const REGISTERED: [VirtualTable; 46] = [
     system_views::batch_metrics::TABLE,
     system_views::caches::TABLE,
+    system_views::cidr_filtering::COUNTS,
+    system_views::cidr_filtering::LATENCIES,
     system_views::clients::TABLE,
     system_views::by_table::COORDINATOR_READ_LATENCY,
     system_views::by_table::COORDINATOR_SCAN_LATENCY,

@@ -5,12 +5,16 @@ use super::super::{caches, cidr};
 use super::verb::{Verb, one, refused, required, some, verb};
 
 const ROLES: Option<Arguments> = some("[<role>...]", "The roles; all if none is named");
-const NO_CIDR: &str =
-    "accesses are not counted by group; set cidr_authorizer_mode to MONITOR, and read the log";
 
 /// By name.
 pub(super) const VERBS: &[Verb] = &[
-    refused("cidrfilteringstats", "Print statistics of the CIDR authorizer", &[], None, NO_CIDR),
+    verb(
+        "cidrfilteringstats",
+        "Print statistics of the CIDR authorizer",
+        &[],
+        None,
+        |_, node, out| Box::pin(cidr::statistics(node, out)),
+    ),
     verb(
         "dropcidrgroup",
         "Drop a group of addresses",

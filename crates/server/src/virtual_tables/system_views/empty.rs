@@ -3,25 +3,7 @@
 
 use crate::virtual_tables::table::VirtualTable;
 
-pub(in crate::virtual_tables) const TABLES: [VirtualTable; 21] = [
-    VirtualTable::empty(
-        "CREATE TABLE system_views.cidr_filtering_metrics_counts (
-    name text PRIMARY KEY,
-    value bigint
-) WITH ID = fe07f650-a9a3-3e3f-b482-687ec808f9bd
-    AND comment = 'Count metrics specific to CIDR filtering';",
-    ),
-    VirtualTable::empty(
-        "CREATE TABLE system_views.cidr_filtering_metrics_latencies (
-    name text PRIMARY KEY,
-    max double,
-    p50th double,
-    p95th double,
-    p999th double,
-    p99th double
-) WITH ID = 9c046366-df5e-37fa-b4ed-6bcd0834dfd6
-    AND comment = 'Latency metrics specific to CIDR filtering';",
-    ),
+pub(in crate::virtual_tables) const TABLES: [VirtualTable; 19] = [
     VirtualTable::empty(
         "CREATE TABLE system_views.credentials_cache_keys (
     role text PRIMARY KEY

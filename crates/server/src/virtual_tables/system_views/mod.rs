@@ -3,6 +3,7 @@
 pub(super) mod batch_metrics;
 pub(super) mod by_table;
 pub(super) mod caches;
+pub(super) mod cidr_filtering;
 pub(super) mod clients;
 pub(super) mod cql_metrics;
 pub(super) mod empty;

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use bcrypt::Version;
 use halcyon_io::{Pool, random};
 
+use crate::password_policy::PasswordPolicy;
+
 /// Hashes that wait for one thread. Chosen: the last one waits for some three seconds; ten times as many would outlast the patience of
 /// drivers.
 const WAITING_MAX: usize = 64;
@@ -50,6 +52,19 @@ impl Drop for Pending<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
+}
+
+/// A password that satisfies a policy, of the kernel's randomness; `None`: none was found.
+pub fn generated(policy: &PasswordPolicy) -> Option<String> {
+    let mut is_random = true;
+    let mut random = |below: usize| {
+        let mut bytes = [0; 8];
+        is_random &= getrandom::fill(&mut bytes).is_ok();
+        let scaled = u128::from(u64::from_ne_bytes(bytes)) * below as u128;
+        usize::try_from(scaled >> 64).unwrap_or(0)
+    };
+    let password = policy.generate(&mut random);
+    password.filter(|_| is_random)
 }
 
 impl Hashers {

@@ -1,6 +1,9 @@
 //! What `cassandra.yaml` says of roles and permissions; names are the settings'.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::password_policy::PasswordPolicy;
 
 /// How long something that was read from `system_auth` is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +75,8 @@ pub struct Settings {
     pub roles: CacheSettings,
     pub permissions: CacheSettings,
     pub credentials: CacheSettings,
+    /// What passwords must be like; `None`: anything.
+    pub password_policy: Option<Arc<PasswordPolicy>>,
     /// `auth_cache_warming_enabled`: what is kept is read before the first client connects.
     pub warms_caches: bool,
     /// `native_transport_max_auth_threads`
@@ -95,6 +100,7 @@ impl Default for Settings {
             roles: CacheSettings::default(),
             permissions: CacheSettings::default(),
             credentials: CacheSettings::default(),
+            password_policy: None,
             warms_caches: false,
             auth_threads: 4,
             hash_rounds: 10,

@@ -40,6 +40,13 @@ impl Listing {
     }
 }
 
+/// The answer of a statement with `GENERATED PASSWORD`. The password is shown only once.
+pub(super) fn generated_password(password: &str) -> Outcome {
+    let mut listing = Listing::new("roles", &[("generated_password", CqlType::Text)]);
+    listing.row(&[password.as_bytes()]);
+    Outcome::Rows(listing.rows)
+}
+
 /// Checks the role of a LIST … OF.
 pub(super) async fn check_roles(
     coordinator: &Coordinator,

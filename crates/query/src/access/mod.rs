@@ -78,6 +78,9 @@ fn check_text(
             grants::check_text(coordinator, resource)?;
             grants::named(coordinator, resource, keyspace).map(drop)
         }
+        StatementKind::Auth(
+            AuthStatement::CreateRole { options, .. } | AuthStatement::AlterRole { options, .. },
+        ) => roles::check_text(coordinator, options),
         _ => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! CREATE, ALTER, DROP of roles, and GRANT and REVOKE of roles (`CassandraRoleManager`): checks in the order of Cassandra's statements, and
 //! the rows that follow. Users are roles.
 
-use halcyon_access::hash_is_readable;
+use halcyon_access::{Judgement, generated, hash_is_readable};
 use halcyon_io::clock::unix_micros;
 use halcyon_model::access::{Principal, Resource};
 use halcyon_model::options::hash_order;
@@ -10,7 +10,7 @@ use halcyon_syntax::ast::RoleOptions;
 
 use super::asking::not_anonymous;
 use super::store::{self, run, text, texts};
-use super::{grants, identities, questions};
+use super::{grants, identities, listings, questions};
 use crate::coordinator::Coordinator;
 use crate::{Error, Outcome, Result};
 
@@ -46,7 +46,8 @@ pub(super) async fn create(
     if store::exists(coordinator, name).await? {
         return Ok(Outcome::Void);
     }
-    let hash = hash(coordinator, options).await?;
+    let secret = secret(coordinator, options)?;
+    let hash = hash(coordinator, options, secret.password.as_deref()).await?;
     let _change = coordinator.access().shared.change().await;
     // Another statement may have made it meanwhile.
     if store::exists(coordinator, name).await? {
@@ -78,7 +79,8 @@ pub(super) async fn create(
         let all = resource.kind().applicable();
         grants::add(coordinator, principal.name(), &resource, all).await?;
     }
-    store::changed(coordinator)
+    store::changed(coordinator)?;
+    Ok(secret.outcome())
 }
 
 pub(super) async fn check_alter(
@@ -113,11 +115,12 @@ pub(super) async fn alter(
         let what = "ACCESS TO DATACENTERS operations not supported by AllowAllNetworkAuthorizer";
         return invalid(what.to_owned());
     }
-    if options.password.is_some() {
+    let secret = secret(coordinator, options)?;
+    if secret.password.is_some() {
         limit_password_changes(coordinator, name).await?;
     }
     const UPDATE: &str = "UPDATE system_auth.roles SET is_superuser = ?, can_login = ?, salted_hash = ? WHERE role = ?";
-    let hash = hash(coordinator, options).await?;
+    let hash = hash(coordinator, options, secret.password.as_deref()).await?;
     let _change = coordinator.access().shared.change().await;
     // Another statement may have dropped it meanwhile.
     if !store::exists(coordinator, name).await? {
@@ -139,7 +142,8 @@ pub(super) async fn alter(
     if let Some(groups) = &options.cidrs {
         store::set_cidr_groups(coordinator, name, groups).await?;
     }
-    store::changed(coordinator)
+    store::changed(coordinator)?;
+    Ok(secret.outcome())
 }
 
 pub(super) async fn check_drop(
@@ -236,14 +240,69 @@ async fn set_membership(
     run(coordinator, statement, &[Value::Bytes(&set), text(member)]).await.map(drop)
 }
 
+/// A password that is named or generated, and what the policy says of it.
+#[derive(Default)]
+struct Secret {
+    password: Option<String>,
+    is_generated: bool,
+    warning: Option<String>,
+}
+
+impl Secret {
+    fn outcome(self) -> Outcome {
+        let warnings: Vec<String> = self.warning.into_iter().collect();
+        match self.password.filter(|_| self.is_generated) {
+            Some(password) => listings::generated_password(&password),
+            None if warnings.is_empty() => Outcome::Void,
+            None => Outcome::Warned(warnings),
+        }
+    }
+}
+
+fn secret(coordinator: &Coordinator, options: &RoleOptions) -> Result<Secret> {
+    let policy = coordinator.access().shared.settings().password_policy.as_ref();
+    match (&options.generated_password, &options.password, policy) {
+        (Some(_), _, Some(policy)) => {
+            let none = || Error::Configuration("no password satisfies the policy".to_owned());
+            let password = Some(generated(policy).ok_or_else(none)?);
+            Ok(Secret { password, is_generated: true, ..Secret::default() })
+        }
+        (None, Some(password), Some(policy)) => {
+            let warning = match policy.judge(password) {
+                Judgement::Refused(why) => return invalid(why),
+                Judgement::Weak(why) => Some(format!("Guardrail password_policy violated: {why}")),
+                Judgement::Good => None,
+            };
+            let password = Some(password.clone());
+            Ok(Secret { password, warning, ..Secret::default() })
+        }
+        _ => Ok(Secret { password: options.password.clone(), ..Secret::default() }),
+    }
+}
+
+/// Without a generator, `GENERATED PASSWORD` is a syntax error, as in Cassandra 5.0.
+pub(super) fn check_text(coordinator: &Coordinator, options: &RoleOptions) -> Result<()> {
+    let policy = coordinator.access().shared.settings().password_policy.as_ref();
+    match &options.generated_password {
+        Some(unknown) if !policy.is_some_and(|policy| policy.generates) => {
+            Err(unknown.clone().into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// `RoleOptions.validate`
 fn check_options(coordinator: &Coordinator, options: &RoleOptions) -> Result<()> {
+    check_text(coordinator, options)?;
     let settings = coordinator.access().shared.settings();
     let refused = |option: &str| {
         invalid(format!("org.apache.cassandra.auth.CassandraRoleManager doesn't support {option}"))
     };
     if options.password.is_some() && !settings.takes_passwords() {
         return refused("PASSWORD");
+    }
+    if options.generated_password.is_some() && !settings.takes_passwords() {
+        return refused("GENERATED_PASSWORD");
     }
     if options.hashed_password.is_some() && !settings.takes_passwords() {
         return refused("HASHED_PASSWORD");
@@ -295,12 +354,16 @@ async fn check_cidrs(coordinator: &Coordinator, options: &RoleOptions) -> Result
 }
 
 /// What is stored of the password, if one is named.
-async fn hash(coordinator: &Coordinator, options: &RoleOptions) -> Result<Option<String>> {
-    match (&options.hashed_password, &options.password) {
+async fn hash(
+    coordinator: &Coordinator,
+    options: &RoleOptions,
+    password: Option<&str>,
+) -> Result<Option<String>> {
+    match (&options.hashed_password, password) {
         (Some(hash), _) => Ok(Some(hash.clone())),
         (None, Some(password)) => {
             let hashers = coordinator.access().shared.hashers();
-            let hash = hashers.hash(password.clone()).await;
+            let hash = hashers.hash(password.to_owned()).await;
             hash.map(Some).map_err(|full| Error::Overloaded(full.to_string()))
         }
         (None, None) => Ok(None),

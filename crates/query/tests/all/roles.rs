@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_access::{Access, CacheSettings, Login, Settings};
+use halcyon_access::{Access, CacheSettings, Login, PasswordPolicy, Settings};
 use halcyon_io::{SimRuntime, clock};
 use halcyon_model::access::Principal;
 use halcyon_query::{
@@ -18,6 +18,10 @@ pub(crate) const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Refuses what is not granted; `validity` of all that it keeps.
 async fn guarded(validity: Duration) -> Coordinator {
+    guarded_by(validity, None).await
+}
+
+async fn guarded_by(validity: Duration, policy: Option<PasswordPolicy>) -> Coordinator {
     let cache = CacheSettings { validity, ..CacheSettings::default() };
     let settings = Settings {
         login: Login::Password,
@@ -26,6 +30,8 @@ async fn guarded(validity: Duration) -> Coordinator {
         permissions: cache,
         credentials: cache,
         hash_rounds: 4,
+        password_policy: policy.map(Arc::new),
+        password_update_min_interval: Duration::ZERO,
         ..Settings::default()
     };
     let coordinator = node::start().await.with_access(Arc::new(Access::new(settings)));
@@ -169,6 +175,40 @@ fn caches_are_refreshed_and_filled() {
         let revoke = "DELETE FROM system_auth.role_permissions WHERE role = 'r'";
         all_run(&node, &[login, revoke]).await;
         assert!(run(&node, "r", select).await.is_ok());
+    });
+}
+
+/// Proves that a policy refuses and warns of passwords, also those of superusers, that a generated one is answered and logs in, and that
+/// without a generator the words are a syntax error.
+#[test]
+fn passwords_satisfy_the_policy() {
+    SimRuntime::seeded(1).block_on(async {
+        let policy = PasswordPolicy { generates: true, ..PasswordPolicy::default() };
+        let node = guarded_by(Duration::ZERO, Some(policy)).await;
+        let create = async |options: &str| {
+            run(&node, "cassandra", &format!("CREATE ROLE r WITH LOGIN = true AND {options}")).await
+        };
+        let refused = refusal(create("PASSWORD = 'word'").await);
+        assert!(refused.starts_with("2200 Password was not set as it violated configured"));
+        match create("PASSWORD = 'Abc1!Abc1!'").await {
+            Ok(Outcome::Warned(said)) => {
+                let begin = "Guardrail password_policy violated: Password was set, however";
+                assert!(said.len() == 1 && said[0].starts_with(begin), "{said:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+        let altered = run(&node, "cassandra", "ALTER ROLE r WITH GENERATED PASSWORD").await;
+        let Ok(Outcome::Rows(rows)) = altered else { panic!("{altered:?}") };
+        assert_eq!((rows.count, rows.columns[0].name.as_str()), (1, "generated_password"));
+        let password = String::from_utf8(rows.content[4..].to_vec()).unwrap();
+        assert!(log_in(&node, "r".to_owned(), password, ADDRESS).await.is_ok());
+        let both = create("PASSWORD = 'x' AND GENERATED PASSWORD").await;
+        let text = "Options 'password' and 'generated password' are mutually exclusive";
+        assert!(refusal(both).contains(text));
+        let node = guarded(Duration::ZERO).await;
+        let generated = "CREATE ROLE r WITH GENERATED PASSWORD";
+        assert!(refusal(run(&node, "cassandra", generated).await).starts_with("2000 "));
+        assert!(run(&node, "cassandra", "CREATE ROLE r WITH PASSWORD = 'x'").await.is_ok());
     });
 }
 

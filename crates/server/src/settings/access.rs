@@ -58,6 +58,7 @@ impl Values {
             roles: self.auth_cache("roles")?,
             permissions: self.auth_cache("permissions")?,
             credentials: self.auth_cache("credentials")?,
+            password_policy: self.password_policy()?,
             warms_caches: self.boolean("auth_cache_warming_enabled")?,
             auth_threads: self
                 .count_within("native_transport_max_auth_threads", 0, 1024)?

@@ -15,6 +15,7 @@ mod guardrails;
 mod keys;
 mod limits;
 mod log;
+mod password_policy;
 mod protection;
 mod running;
 mod storage;

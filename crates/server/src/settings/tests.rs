@@ -654,6 +654,32 @@ fn the_manual_lists_guardrails() {
     assert!(listed.is_empty(), "{listed:?}");
 }
 
+/// Proves that a password policy is off unless it is set, and what of it is refused.
+#[test]
+fn a_password_policy_is_read() {
+    assert_eq!(load("").unwrap().access.password_policy, None);
+    let policy = |more: &str| {
+        load(&format!(
+            "password_policy:\n  validator_class_name: CassandraPasswordValidator\n{more}"
+        ))
+    };
+    let set = policy("  length_warn: 20\n  generator_class_name: CassandraPasswordGenerator\n");
+    let set = set.unwrap().access.password_policy.unwrap();
+    assert_eq!((set.warn.length, set.fail.length, set.generates), (20, 8, true));
+    for (more, text) in [
+        ("  length_warn: 8\n", "length_warn of value 8 is less or equal to length_fail of value 8"),
+        ("  max_length: 1001\n", "max_length can not be greater than 1000"),
+        ("  illegal_sequence_length: 2\n", "can not be lower than 3"),
+        ("  characteristic_warn: 4\n", "can not be bigger than 3"),
+        ("  dictionary: /tmp/words\n", "dictionary is not supported"),
+        ("  generator_class_name: Mine\n", "CassandraPasswordGenerator or NoOpGenerator"),
+        ("  digit_fail: many\n", "a number"),
+    ] {
+        let message = policy(more).unwrap_err().to_string();
+        assert!(message.contains(text), "{more}: {message}");
+    }
+}
+
 /// Proves that thresholds of reads hold only where they are turned on, and are refused in Cassandra's words where they contradict each
 /// other.
 #[test]

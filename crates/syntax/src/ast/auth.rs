@@ -3,6 +3,7 @@
 use halcyon_model::access::{Permission, Resource, ResourceKind};
 
 use super::{QualifiedName, TypeText};
+use crate::error::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthStatement {
@@ -61,6 +62,8 @@ pub struct RoleOptions {
     pub named: bool,
     pub password: Option<String>,
     pub hashed_password: Option<String>,
+    /// `GENERATED PASSWORD`, of Cassandra 6.0: the error of a server that generates none.
+    pub generated_password: Option<Error>,
     pub superuser: Option<bool>,
     pub login: Option<bool>,
     /// `OPTIONS = { … }`

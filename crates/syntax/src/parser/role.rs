@@ -7,7 +7,7 @@ use super::definitions::argument_types;
 use super::properties::option_map;
 use super::term::function_name;
 use crate::ast::{AuthStatement, GrantedOn, RoleOptions, StatementKind};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lexer::TokenKind;
 
 fn role_name(cursor: &mut Cursor<'_>) -> Result<String> {
@@ -91,10 +91,15 @@ fn name_and_options(cursor: &mut Cursor<'_>, is_user: bool) -> Result<(String, R
         }
         name
     };
-    if options.password.is_some() && options.hashed_password.is_some() {
-        return Err(
-            cursor.refused("Options 'password' and 'hashed password' are mutually exclusive")
-        );
+    let given = [
+        ("password", options.password.is_some()),
+        ("hashed password", options.hashed_password.is_some()),
+        ("generated password", options.generated_password.is_some()),
+    ];
+    let mut given = given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name);
+    if let (Some(one), Some(other)) = (given.next(), given.next()) {
+        let text = format!("Options '{one}' and '{other}' are mutually exclusive");
+        return Err(cursor.refused(text));
     }
     Ok((name, options))
 }
@@ -109,10 +114,24 @@ fn user_password(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<(
     } else if cursor.eat_word("hashed") {
         cursor.expect_word("password")?;
         options.hashed_password = Some(string(cursor)?);
+    } else if let Some(unknown) = generated(cursor)? {
+        options.generated_password = Some(unknown);
     } else {
         return Err(cursor.no_viable());
     }
     Ok(())
+}
+
+/// `GENERATED PASSWORD`, and what Cassandra 5.0 says of it.
+fn generated(cursor: &mut Cursor<'_>) -> Result<Option<Error>> {
+    let unknown = cursor.no_viable();
+    if !cursor.eat_word("generated") {
+        return Ok(None);
+    }
+    if !cursor.eat_word("password") {
+        return Err(unknown);
+    }
+    Ok(Some(unknown))
 }
 
 fn boolean(cursor: &mut Cursor<'_>) -> Result<bool> {
@@ -144,6 +163,8 @@ fn role_option(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<()>
         cursor.expect_symbol("=")?;
         let hash = string(cursor)?;
         set(cursor, &mut options.hashed_password, "HASHED PASSWORD", hash)?;
+    } else if let Some(unknown) = generated(cursor)? {
+        set(cursor, &mut options.generated_password, "GENERATED PASSWORD", unknown)?;
     } else if cursor.eat_word("options") {
         cursor.expect_symbol("=")?;
         let is_second = !options.custom.is_empty();

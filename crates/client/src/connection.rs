@@ -18,6 +18,10 @@ const BUFFER: usize = 64 << 10;
 /// Rows per page; all pages are fetched. Chosen: ten times as many could exceed what a server sends at once.
 const PAGE: i32 = 1000;
 
+/// A statement without values that the server knows by its id.
+#[derive(Debug, Clone)]
+pub struct Prepared(Vec<u8>);
+
 /// A connection to one server.
 pub struct Connection {
     /// Requests that are appended here are sent by [`Connection::send`].
@@ -132,5 +136,46 @@ impl Connection {
                 return Ok(rows);
             }
         }
+    }
+
+    pub async fn prepare(&mut self, statement: &str) -> Result<Prepared> {
+        self.client.prepare(0, statement);
+        match self.ask().await?.1 {
+            Answer::Prepared { id, .. } => Ok(Prepared(id)),
+            other => Err(self.failed(Cause::of(other))),
+        }
+    }
+
+    /// All rows of several statements, which are in flight together. After an error other answers may follow, so the connection is of
+    /// no more use.
+    pub async fn execute_all(&mut self, statements: &[Prepared]) -> Result<Vec<Rows>> {
+        let mut all: Vec<Rows> = statements.iter().map(|_| Rows::default()).collect();
+        for (stream, statement) in (0..).zip(statements) {
+            self.execute(stream, statement, None);
+        }
+        self.send().await?;
+        let mut left = statements.len();
+        while left > 0 {
+            let (stream, answer) = self.next().await?;
+            let at = usize::try_from(stream).unwrap_or(usize::MAX);
+            match (answer, all.get_mut(at), statements.get(at)) {
+                (Answer::Rows(page), Some(rows), Some(statement)) => match rows.append(page) {
+                    None => left -= 1,
+                    state => {
+                        self.execute(stream, statement, state.as_deref());
+                        self.send().await?;
+                    }
+                },
+                (other, ..) => return Err(self.failed(Cause::of(other))),
+            }
+        }
+        Ok(all)
+    }
+
+    fn execute(&mut self, stream: i16, statement: &Prepared, state: Option<&[u8]>) {
+        let mut parameters = QueryParameters::new(Consistency::One);
+        parameters.page_size = Some(PAGE);
+        parameters.paging_state = state;
+        self.client.execute(stream, &statement.0, &[], &parameters);
     }
 }

@@ -21,7 +21,7 @@ mod error;
 mod handshake;
 mod rows;
 
-pub use connection::Connection;
+pub use connection::{Connection, Prepared};
 pub use error::{Cause, Error, Result};
 pub use handshake::Credentials;
 pub use rows::{Row, Rows};

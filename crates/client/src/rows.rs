@@ -1,5 +1,7 @@
 //! The rows of a small result, and the values in them by their columns' names.
 
+use std::net::IpAddr;
+
 use halcyon_protocol::client::Page;
 
 /// Rows with column names.
@@ -50,6 +52,13 @@ impl Row<'_> {
 
     pub fn is_true(&self, column: &str) -> bool {
         self.bytes(column) == Some(&[1])
+    }
+
+    /// An inet.
+    pub fn address(&self, column: &str) -> Option<IpAddr> {
+        let bytes = self.bytes(column)?;
+        let short = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+        short.or(<[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
     }
 
     /// The elements of a set or list of text.

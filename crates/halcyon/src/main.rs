@@ -18,6 +18,7 @@ mod nodetool;
 mod plugin;
 mod schema_args;
 mod serve;
+mod top;
 mod verify;
 
 use std::process::ExitCode;
@@ -74,6 +75,13 @@ enum Verb {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Watch a running node on a terminal: latency of requests, and what causes it
+    #[command(disable_help_flag = true)]
+    Top {
+        /// Those of nodetool, `--interval SECONDS`, `--once`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -88,6 +96,9 @@ fn main() -> ExitCode {
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(arguments) = nodetool::asked(&words) {
         return nodetool::run(arguments);
+    }
+    if let Some(arguments) = top::asked(&words) {
+        return top::run(arguments);
     }
     let cli = Cli::parse();
     let verbosity = match (cli.talk.quiet, cli.talk.verbose) {
@@ -118,9 +129,11 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
         Verb::Serve(args) => return serve::run(args, console),
         Verb::Compact(args) => args.disk_options(),
         Verb::Fql(verb) => return fql::run(verb, console),
-        Verb::Sstable(_) | Verb::Doctor(_) | Verb::Plugin(_) | Verb::Nodetool { .. } => {
-            DiskOptions::default()
-        }
+        Verb::Sstable(_)
+        | Verb::Doctor(_)
+        | Verb::Plugin(_)
+        | Verb::Nodetool { .. }
+        | Verb::Top { .. } => DiskOptions::default(),
     };
     let disk = Disk::real(options);
     if let Some(refusal) = &disk.backend().refusal {
@@ -132,7 +145,7 @@ fn run(verb: &Verb, console: Console) -> failure::Result<()> {
     console.detail(format_args!("I/O engine: {}", disk.backend().backend));
     match verb {
         // Handled above: one opens its own disk, the other needs none.
-        Verb::Serve(_) | Verb::Fql(_) | Verb::Nodetool { .. } => Ok(()),
+        Verb::Serve(_) | Verb::Fql(_) | Verb::Nodetool { .. } | Verb::Top { .. } => Ok(()),
         Verb::Compact(args) => compact::run(args, &disk, console),
         Verb::Doctor(args) => block_on(doctor::run(args, &disk, console)),
         Verb::Plugin(verb) => block_on(plugin::run(verb, &disk, console)),

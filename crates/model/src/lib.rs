@@ -31,4 +31,4 @@ pub use path_component::path_component;
 pub use time::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 pub use token::{DecoratedKey, Partitioner, Token};
 pub use types::CqlType;
-pub use visible::{visible, visible_indented};
+pub use visible::{in_one_line, visible, visible_indented};

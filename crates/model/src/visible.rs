@@ -18,6 +18,11 @@ pub fn visible_indented(text: &str) -> String {
     visible(text).replace('\n', "\n    ")
 }
 
+/// As [`visible`], in one line.
+pub fn in_one_line(text: &str) -> String {
+    visible(text.trim_end()).replace('\n', "\\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,16 +14,16 @@ use crate::encryption::EncryptionArgs;
 
 /// An option: its names, the title of its value if it has one.
 #[derive(Clone, Copy)]
-pub(super) struct Choice {
-    pub(super) names: &'static [&'static str],
-    pub(super) value: Option<&'static str>,
-    pub(super) about: &'static str,
-    pub(super) times: Times,
+pub(crate) struct Choice {
+    pub(crate) names: &'static [&'static str],
+    pub(crate) value: Option<&'static str>,
+    pub(crate) about: &'static str,
+    pub(crate) times: Times,
 }
 
 /// How often an option can be given.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Times {
+pub(crate) enum Times {
     /// The last one counts.
     Optional,
     Required,
@@ -31,7 +31,7 @@ pub(super) enum Times {
 }
 
 impl Choice {
-    pub(super) const fn value(
+    pub(crate) const fn value(
         names: &'static [&'static str],
         title: &'static str,
         about: &'static str,
@@ -39,7 +39,7 @@ impl Choice {
         Choice { names, value: Some(title), about, times: Times::Optional }
     }
 
-    pub(super) const fn flag(names: &'static [&'static str], about: &'static str) -> Choice {
+    pub(crate) const fn flag(names: &'static [&'static str], about: &'static str) -> Choice {
         Choice { names, value: None, about, times: Times::Optional }
     }
 
@@ -65,7 +65,7 @@ pub(super) struct Syntax {
 }
 
 /// Options that stand before the command.
-pub(super) const GLOBAL: &[Choice] = &[
+pub(crate) const GLOBAL: &[Choice] = &[
     Choice::value(&["-h", "--host"], "host", "Node hostname or ip address"),
     Choice::value(&["-p", "--port"], "port", "Port of the node for CQL clients (9042)"),
     Choice::flag(
@@ -105,16 +105,16 @@ pub(super) struct Call {
     pub(super) arguments: Vec<String>,
 }
 
-pub(super) struct Destination {
-    pub(super) host: String,
-    pub(super) port: String,
-    pub(super) username: Option<String>,
-    pub(super) password: Option<String>,
-    pub(super) encryption: EncryptionArgs,
+pub(crate) struct Destination {
+    pub(crate) host: String,
+    pub(crate) port: String,
+    pub(crate) username: Option<String>,
+    pub(crate) password: Option<String>,
+    pub(crate) encryption: EncryptionArgs,
 }
 
 /// Values by the first name of their option.
-pub(super) type Given = BTreeMap<&'static str, String>;
+pub(crate) type Given = BTreeMap<&'static str, String>;
 
 impl Call {
     pub(super) fn new(destination: Destination, arguments: Vec<String>) -> Call {
@@ -139,13 +139,16 @@ impl Call {
     }
 }
 
-/// The options before the command, and what is behind them.
-pub(super) fn global(words: &[String]) -> Result<(Given, &[String])> {
+/// The options at the beginning of a line, and what is behind them.
+pub(crate) fn options<'w>(
+    choices: &'static [Choice],
+    words: &'w [String],
+) -> Result<(Given, &'w [String])> {
     let mut given = Given::new();
     let mut rest = words.iter().map(String::as_str);
     loop {
         let before = rest.clone();
-        let Some((choice, value)) = rest.next().and_then(|word| find(GLOBAL, word)) else {
+        let Some((choice, value)) = rest.next().and_then(|word| find(choices, word)) else {
             return Ok((given, words.get(words.len() - before.len()..).unwrap_or_default()));
         };
         take(&mut given, choice, value, &mut rest)?;
@@ -236,7 +239,8 @@ fn take<'w>(
     Ok(())
 }
 
-pub(super) fn destination(mut given: Given) -> Result<Destination> {
+/// Takes the options of [`GLOBAL`] out of those that are given.
+pub(crate) fn destination(given: &mut Given) -> Result<Destination> {
     let username = given.remove("-u").filter(|name| !name.is_empty());
     let mut password = given.remove("-pw").filter(|password| !password.is_empty());
     if let (Some(path), Some(username)) = (given.remove("-pwf"), &username) {

@@ -1,7 +1,6 @@
 //! `clientstats`
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use halcyon_client::Row;
 
@@ -56,8 +55,9 @@ fn cells(client: &Row<'_>) -> Vec<String> {
         Some(_) => client.text(name),
         None => "undefined".to_owned(),
     };
+    let address = client.address("address").map_or(String::new(), |address| address.to_string());
     vec![
-        format!("/{}:{}", address(client), client.count("port")),
+        format!("/{address}:{}", client.count("port")),
         client.is_true("ssl_enabled").to_string(),
         or_undefined("ssl_cipher_suite"),
         or_undefined("ssl_protocol"),
@@ -68,12 +68,6 @@ fn cells(client: &Row<'_>) -> Vec<String> {
         or_undefined("driver_name"),
         or_undefined("driver_version"),
     ]
-}
-
-fn address(client: &Row<'_>) -> String {
-    let bytes = client.bytes("address").unwrap_or_default();
-    let short = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
-    short.or(<[u8; 16]>::try_from(bytes).map(IpAddr::from)).map_or(String::new(), |a| a.to_string())
 }
 
 /// A map is encoded as the list of its keys and values.

@@ -1,7 +1,7 @@
 //! Why a command does not succeed, by what the exit code and the text are to be.
 
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// Wrong use.
     Usage(String),
     /// Told already, in the verb's own way.
@@ -12,7 +12,7 @@ pub(super) enum Failure {
     Failed(String),
 }
 
-pub(super) type Result<T> = std::result::Result<T, Failure>;
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
     pub(super) fn usage<T>(what: impl Into<String>) -> Result<T> {

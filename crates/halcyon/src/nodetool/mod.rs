@@ -43,12 +43,13 @@ use std::process::ExitCode;
 use halcyon_io::block_on;
 
 use arguments::Call;
-use failure::{Failure, Result};
+pub(crate) use arguments::{Choice, Destination, GLOBAL, destination, options};
+pub(crate) use failure::Failure;
+use failure::Result;
 use node::Node;
+pub(crate) use node::connect;
+pub(crate) use text::file_size;
 use verbs::{Verb, Work};
-
-/// The port of JMX, where scripts expect nodetool to connect.
-const JMX_PORT: &str = "7199";
 
 /// The arguments of nodetool, if the binary was called so, or if that is its first word.
 pub(crate) fn asked(words: &[String]) -> Option<&[String]> {
@@ -90,8 +91,8 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
 
 /// The command and its arguments; no command: help.
 fn asked_for(words: &[String]) -> Result<(Option<&'static Verb>, Call)> {
-    let (global, words) = arguments::global(words)?;
-    let destination = arguments::destination(global)?;
+    let (mut global, words) = options(GLOBAL, words)?;
+    let destination = destination(&mut global)?;
     let Some((name, words)) = words.split_first().filter(|(name, _)| *name != "help") else {
         let names = words.get(1..).unwrap_or_default().to_vec();
         return Ok((None, Call::new(destination, names)));
@@ -111,11 +112,6 @@ async fn execute(verb: Option<&Verb>, call: Call, out: &mut String) -> Result<()
         Work::Run(run) => run,
         Work::Refuse(why) => return verb.refusal(why),
     };
-    if call.destination.port == JMX_PORT {
-        return Err(Failure::Unreachable(format!(
-            "{JMX_PORT} is Cassandra's port for JMX, which Halcyon does not have: give the port for CQL clients with -p, or none for 9042"
-        )));
-    }
     let mut node = Node::connect(&call.destination).await?;
     run(&call, &mut node, out).await
 }

@@ -1,7 +1,6 @@
 //! The node that is asked.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use halcyon_client::{Cause, Connection, Credentials, Row, Rows};
 use halcyon_io::{Disk, DiskOptions};
@@ -17,9 +16,7 @@ pub(super) fn uuid_of(row: &Row<'_>, column: &str) -> String {
 }
 
 pub(super) fn address_of(row: &Row<'_>) -> String {
-    let bytes = row.bytes("broadcast_address").unwrap_or_default();
-    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
-    v4.or(<[u8; 16]>::try_from(bytes).map(IpAddr::from)).map_or("?".to_owned(), |ip| ip.to_string())
+    row.address("broadcast_address").map_or("?".to_owned(), |address| address.to_string())
 }
 
 /// The row of `system.local`.
@@ -32,24 +29,37 @@ pub(super) fn local_of(local: &Rows) -> Result<Row<'_>> {
 
 pub(super) struct Node(Connection);
 
+/// The port of JMX, where scripts expect nodetool to connect.
+const JMX_PORT: &str = "7199";
+
+/// A connection that is ready for requests.
+pub(crate) async fn connect(to: &Destination) -> Result<Connection> {
+    if to.port == JMX_PORT {
+        return Err(Failure::Unreachable(format!(
+            "{JMX_PORT} is Cassandra's port for JMX, which Halcyon does not have: give the port for CQL clients with -p, or none for 9042"
+        )));
+    }
+    let disk = Disk::real(DiskOptions::default());
+    let encryption = encryption::client(&disk, &to.encryption).await;
+    let credentials = Credentials {
+        username: to.username.clone(),
+        password: to.password.clone(),
+        encryption: encryption.map_err(Failure::Failed)?,
+    };
+    let address = match to.host.contains(':') && !to.host.starts_with('[') {
+        true => format!("[{}]:{}", to.host, to.port),
+        false => format!("{}:{}", to.host, to.port),
+    };
+    let cannot = |error: halcyon_client::Error| {
+        let why = halcyon_tools::Error::from(error);
+        Failure::Unreachable(format!("Failed to connect to '{}:{}' - {why}", to.host, to.port))
+    };
+    Connection::open(&address, &credentials).await.map_err(cannot)
+}
+
 impl Node {
     pub(super) async fn connect(to: &Destination) -> Result<Node> {
-        let disk = Disk::real(DiskOptions::default());
-        let encryption = encryption::client(&disk, &to.encryption).await;
-        let credentials = Credentials {
-            username: to.username.clone(),
-            password: to.password.clone(),
-            encryption: encryption.map_err(Failure::Failed)?,
-        };
-        let address = match to.host.contains(':') && !to.host.starts_with('[') {
-            true => format!("[{}]:{}", to.host, to.port),
-            false => format!("{}:{}", to.host, to.port),
-        };
-        let cannot = |error: halcyon_client::Error| {
-            let why = halcyon_tools::Error::from(error);
-            Failure::Unreachable(format!("Failed to connect to '{}:{}' - {why}", to.host, to.port))
-        };
-        Ok(Node(Connection::open(&address, &credentials).await.map_err(cannot)?))
+        Ok(Node(connect(to).await?))
     }
 
     pub(super) async fn ask(&mut self, statement: &str, values: &[&str]) -> Result<Rows> {

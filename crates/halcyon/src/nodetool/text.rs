@@ -32,7 +32,7 @@ const UNITS: [(u64, &str); 4] =
     [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
 
 /// `FileUtils.stringifyFileSize`: at most two decimals.
-pub(super) fn file_size(bytes: u64) -> String {
+pub(crate) fn file_size(bytes: u64) -> String {
     let Some((factor, unit)) = UNITS.iter().find(|(factor, _)| bytes >= *factor) else {
         return format!("{bytes} bytes");
     };

@@ -11,7 +11,6 @@ use std::panic::Location;
 
 use halcyon_io::clock::unix_micros;
 use halcyon_model::value::timestamp_iso_string;
-use halcyon_model::visible;
 use serde_json::json;
 
 use super::level::Level;
@@ -47,11 +46,6 @@ pub(super) fn logger_of(at: &Location<'_>) -> String {
 pub(super) fn source_of(at: &Location<'_>) -> String {
     let file = at.file().rsplit('/').next().unwrap_or_default();
     format!("{file}:{}", at.line())
-}
-
-/// The text in one line.
-pub(super) fn in_one_line(text: &str) -> String {
-    visible(text.trim_end()).replace('\n', "\\n")
 }
 
 /// Lines of systemd's journal begin with their priority (`sd-daemon(3)`).

@@ -27,12 +27,13 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use halcyon_metrics::Counter;
+use halcyon_model::in_one_line;
 
 pub(crate) use files::FileOptions;
 use level::{ByLogger, Levels};
 pub use level::{Level, Threshold};
 pub use line::{Format, Line};
-use line::{in_one_line, logger_of, source_of};
+use line::{logger_of, source_of};
 pub use options::LogOptions;
 pub use writer::LogWriter;
 use writer::Sink;

@@ -192,6 +192,18 @@ pub(super) fn of_command(
     }
 }
 
+/// A keyspace and a table or view, as two arguments or as one with a dot. As where Java splits it, empty parts at its end are dropped.
+pub(super) fn keyspace_and_name(arguments: &[String]) -> Option<(String, String)> {
+    match arguments {
+        [keyspace, name] => Some((keyspace.clone(), name.clone())),
+        [both] => match both.trim_end_matches('.').split('.').collect::<Vec<_>>().as_slice() {
+            [keyspace, name] => Some(((*keyspace).to_owned(), (*name).to_owned())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 pub(super) fn unexpected<T>(words: &[String]) -> Result<T> {
     Failure::usage(format!("Found unexpected parameters: [{}]", words.join(", ")))
 }
@@ -284,6 +296,29 @@ fn password_of(text: &str, username: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves how Cassandra splits the name of a table.
+    #[test]
+    fn names_of_tables() {
+        let split = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            keyspace_and_name(&words).map(|(keyspace, name)| format!("{keyspace}|{name}"))
+        };
+        for (words, expected) in [
+            (&["k.s", "t"][..], Some("k.s|t")),
+            (&["ks.t"], Some("ks|t")),
+            (&["ks.t.."], Some("ks|t")),
+            (&[".t"], Some("|t")),
+            (&["ks."], None),
+            (&["ks"], None),
+            (&["a.b.c"], None),
+            (&[".."], None),
+            (&["a", "b", "c"], None),
+            (&[], None),
+        ] {
+            assert_eq!(split(words).as_deref(), expected, "{words:?}");
+        }
+    }
 
     /// Proves that the password of the user is found.
     #[test]

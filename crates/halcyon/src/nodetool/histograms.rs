@@ -2,7 +2,7 @@
 
 use halcyon_client::{Row, Rows};
 
-use super::arguments::Call;
+use super::arguments::{Call, keyspace_and_name};
 use super::failure::{Failure, Result};
 use super::format::{Datum, Format, as_map};
 use super::node::Node;
@@ -122,18 +122,12 @@ pub(super) async fn of_node(node: &mut Node, out: &mut String) -> Result<()> {
 
 /// Without a name, of all tables.
 pub(super) async fn of_tables(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
-    let named = match call.arguments.as_slice() {
-        [] => None,
-        [keyspace, table] => Some((keyspace.clone(), table.clone())),
-        [both] => {
-            both.split_once('.').map(|(keyspace, table)| (keyspace.to_owned(), table.to_owned()))
-        }
-        _ => None,
-    };
+    let named = keyspace_and_name(&call.arguments);
     if named.is_none() && !call.arguments.is_empty() {
-        return Failure::usage(
-            "tablehistograms requires <keyspace> <table> or <keyspace.table> format argument.",
-        );
+        return Failure::usage(match call.arguments.len() {
+            1 => "tablehistograms requires keyspace and table name arguments",
+            _ => "tablehistograms requires <keyspace> <table> or <keyspace.table> format argument.",
+        });
     }
     let known = node.tables().await?;
     let tables = match named {

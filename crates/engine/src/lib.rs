@@ -72,7 +72,7 @@ pub use options::{CommitFailurePolicy, DiskFailurePolicy, LatencyTarget, Options
 pub use read::ReadStream;
 pub use report::{Percentiles, SizeEstimate, TableDetails, TableShape, TableSizes, Verified};
 pub use reporter::{Compacted, CompactionFailed, Event, FailurePolicy, Reporter, Severity};
-pub use schema::{Schema, SchemaLock};
+pub use schema::{ImportOptions, Imported, Schema, SchemaLock};
 pub use shard::Shard;
 pub use snapshots::{Snapshot, SnapshotOptions, Snapshots, remove_folder};
 pub use start::{RecoveryReport, StartProgress};

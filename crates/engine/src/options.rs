@@ -96,6 +96,7 @@ pub struct Options {
     /// `autocompaction_on_startup_enabled`: of the tables that there are when it starts.
     pub compacts_after_start: bool,
     pub auto_snapshot: bool,
+    pub incremental_backups: bool,
     /// `default_compaction`: of a table that is made without `compaction`.
     pub default_compaction: Option<MapOption<Compaction>>,
     pub indexes: IndexSettings,
@@ -152,6 +153,7 @@ impl Options {
             compaction_space: UsableSpace::ALL,
             compacts_after_start: true,
             auto_snapshot: true,
+            incremental_backups: false,
             default_compaction: None,
             indexes: IndexSettings::default(),
             views: ViewSettings::default(),

@@ -25,6 +25,7 @@ pub enum Command {
     EnableAutoCompaction,
     EnableFullQueryLog(LogOptions),
     Flush,
+    Import(Import),
     /// The caches of roles, permissions and credentials.
     InvalidateAuthCaches,
     InvalidateRowCache,
@@ -60,6 +61,26 @@ pub struct ClearSnapshot {
 #[serde(default, deny_unknown_fields)]
 pub struct LogOptions {
     pub options: BTreeMap<String, String>,
+}
+
+/// SSTables of these directories become part of the table. The answer to a failure names the directories that were left as they are, each
+/// in a line behind [`Import::FAILED`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Import {
+    pub directories: Vec<String>,
+    pub keep_level: bool,
+    pub keep_repaired: bool,
+    pub no_verify: bool,
+    pub extended_verify: bool,
+    pub no_invalidate_caches: bool,
+    pub copy_data: bool,
+    pub require_index_components: bool,
+}
+
+impl Import {
+    pub const FAILED: &'static str =
+        "Some directories failed to import, check server logs for details:";
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -54,7 +54,7 @@ pub use pace::CompactionPace;
 use pace::Pace;
 #[cfg(test)]
 pub(crate) use pick::{candidates, groups};
-pub(crate) use pick::{strategy_of, write_level};
+pub(crate) use pick::{mutated_statistics, strategy_of, write_level};
 pub(crate) use schedule::Schedule;
 pub use selection::{Rewrite, Selection};
 use task::Running;

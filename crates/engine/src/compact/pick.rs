@@ -1,6 +1,7 @@
 //! Automatic compaction: after each flush and each compaction, and once a minute, the table's strategy picks the next task.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,7 +12,7 @@ use halcyon_io::{Disk, JobLost, Purpose, contained, panic_point};
 use halcyon_model::options::{Compaction, Strategy};
 use halcyon_sstable::format::replace::replace;
 use halcyon_sstable::format::statistics::mutation::{Mutation, mutate};
-use halcyon_sstable::{Component, Descriptor};
+use halcyon_sstable::{Component, Descriptor, Version};
 
 use halcyon_stream::TableId;
 
@@ -236,12 +237,23 @@ impl Compactor {
 /// Writes a level into the statistics of an SSTable.
 pub(crate) async fn write_level(disk: &Disk, descriptor: &Descriptor, level: u32) -> Result<()> {
     let path = descriptor.component_path(Component::Statistics);
-    let old = disk.read(&path, MAX_STATISTICS).await?;
     let mutation = Mutation { level: i32::try_from(level).ok(), repair: None };
-    let new = mutate(&old, descriptor.version, mutation)
-        .map_err(|e| halcyon_sstable::Error::corrupt(path.clone(), Component::Statistics, e))?;
+    let new = mutated_statistics(disk, &path, descriptor.version, mutation).await?;
     let purpose = Purpose::CompactionWrite;
     Ok(replace(disk, descriptor, Component::Statistics, &new, purpose).await?)
+}
+
+/// The content of a Statistics.db after a change.
+pub(crate) async fn mutated_statistics(
+    disk: &Disk,
+    path: &Path,
+    version: Version,
+    mutation: Mutation,
+) -> Result<Vec<u8>> {
+    let old = disk.read(path, MAX_STATISTICS).await?;
+    Ok(mutate(&old, version, mutation).map_err(|e| {
+        halcyon_sstable::Error::corrupt(path.to_path_buf(), Component::Statistics, e)
+    })?)
 }
 
 fn candidate(id: u64, live: &Arc<LiveSSTable>, gc_before: i64, now: Instant) -> Candidate {

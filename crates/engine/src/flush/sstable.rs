@@ -138,6 +138,7 @@ impl Flusher {
         if matches!(committed, Ok(_) | Err(halcyon_compaction::Error::InDoubt(_))) {
             store.note_flush(live.sstable().file_length());
             self.tables.admit(store, vec![live.clone()], Edit::add).await;
+            self.tables.back_up(store, std::slice::from_ref(&live)).await;
         }
         // Only the log is left; the next start deletes it if this fails.
         let _ = committed?.delete().await;

@@ -6,7 +6,7 @@ mod sizes;
 mod source;
 mod stats;
 mod tables;
-mod verify;
+pub(crate) mod verify;
 
 pub use shape::{Percentiles, TableShape};
 pub use sizes::{SizeEstimate, TableSizes};

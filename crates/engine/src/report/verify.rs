@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_io::ThreadPriority;
-use halcyon_sstable::Component;
+use halcyon_io::{Disk, ThreadPriority};
 use halcyon_sstable::verify::{Extent, Severity, VerifyOptions, verify};
+use halcyon_sstable::{Component, Descriptor};
 use halcyon_stream::TableId;
 
 use crate::Result;
@@ -43,17 +43,8 @@ impl Tables {
                 let mut found = Vec::new();
                 for live in version.sstables() {
                     let descriptor = live.descriptor();
-                    let report =
-                        verify(&tables.storage.disk, descriptor, &options, &mut |_| {}).await;
-                    let mut problems: Vec<String> = report
-                        .findings
-                        .iter()
-                        .filter(|finding| finding.severity == Severity::Problem)
-                        .map(ToString::to_string)
-                        .collect();
-                    if report.unreadable && problems.is_empty() {
-                        problems.push("a part of it could not be read".to_owned());
-                    }
+                    let disk = &tables.storage.disk;
+                    let problems = problems_of(disk, descriptor, &options).await;
                     if !problems.is_empty() {
                         let path = descriptor.component_path(Component::Data);
                         found.push(Verified { path, problems });
@@ -64,4 +55,19 @@ impl Tables {
             Ok(background.run(job).await?)
         })
     }
+}
+
+/// What is not sound in an SSTable.
+pub(crate) async fn problems_of(
+    disk: &Disk,
+    descriptor: &Descriptor,
+    options: &VerifyOptions,
+) -> Vec<String> {
+    let report = verify(disk, descriptor, options, &mut |_| {}).await;
+    let problems = report.findings.iter().filter(|of| of.severity == Severity::Problem);
+    let mut problems: Vec<String> = problems.map(ToString::to_string).collect();
+    if report.unreadable && problems.is_empty() {
+        problems.push("a part of it could not be read".to_owned());
+    }
+    problems
 }

@@ -1,6 +1,7 @@
 //! Storage follows the schema: tables created, altered, truncated, dropped, and given SSTables from elsewhere.
 
 mod change;
+mod import;
 mod refresh;
 pub(crate) mod rows;
 mod truncate;
@@ -16,6 +17,7 @@ use crate::storage::Storage;
 use crate::tables::Tables;
 
 pub use change::SchemaLock;
+pub use import::{ImportOptions, Imported};
 
 /// Changes what tables there are, and takes all rows from one.
 pub struct Schema {

@@ -49,7 +49,8 @@ impl Schema {
             }
             store.note_ids(found.iter().map(|listed| listed.descriptor.id));
             let count = added.len();
-            self.tables.admit(&store, added, Edit::add).await;
+            self.tables.admit(&store, added.clone(), Edit::add).await;
+            self.tables.back_up(&store, &added).await;
             // Heads of partitions that were read before.
             let forget = move |shard: Rc<Shard>| async move { shard.rows.forget_table(table) };
             self.tables.mesh.on_each(forget).await.into_iter().collect::<Result<(), _>>()?;

@@ -24,6 +24,7 @@ use crate::start::directories::table_folders;
 use crate::storage::Storage;
 use crate::tables::Tables;
 use crate::tables::store::{Store, create_directories};
+use crate::version::LiveSSTable;
 use crate::{Error, Result};
 use next_expiry::NextExpiry;
 
@@ -79,6 +80,24 @@ pub struct Snapshots {
     tables: Arc<Tables>,
     flusher: Arc<Flusher>,
     next_expiry: NextExpiry,
+}
+
+/// Gives all files of an SSTable second names in a folder.
+pub(crate) async fn link_files(disk: &Disk, live: &LiveSSTable, folder: &Path) -> Result<()> {
+    let (descriptor, listed) = (live.descriptor(), live.sstable().listed());
+    let known = listed.components.iter().map(|c| c.file_suffix().to_owned());
+    let is_index = |name: &str| index_of_component(name).is_some();
+    let extra = listed.extra.iter().filter(|name| !is_index(name)).cloned();
+    for component in known.chain(extra).chain(live.index_files()) {
+        let path = descriptor.path_of(&component);
+        let name = descriptor.file_prefix() + &component;
+        match disk.hard_link(&path, &folder.join(name)).await {
+            // Of an index that is just dropped or built again.
+            Err(e) if e.is_not_found() && is_index(&component) => {}
+            linked => linked?,
+        }
+    }
+    Ok(())
 }
 
 impl Snapshots {
@@ -175,19 +194,7 @@ impl Snapshots {
                 if files.is_empty() {
                     create_directories(&self.storage.disk, std::slice::from_ref(&folder)).await?;
                 }
-                let listed = live.sstable().listed();
-                let known = listed.components.iter().map(|c| c.file_suffix().to_owned());
-                let is_index = |name: &str| index_of_component(name).is_some();
-                let extra = listed.extra.iter().filter(|name| !is_index(name)).cloned();
-                for component in known.chain(extra).chain(live.index_files()) {
-                    let path = descriptor.path_of(&component);
-                    let name = descriptor.file_prefix() + &component;
-                    match self.storage.disk.hard_link(&path, &folder.join(name)).await {
-                        // Of an index that is just dropped or built again.
-                        Err(e) if e.is_not_found() && is_index(&component) => {}
-                        linked => linked?,
-                    }
-                }
+                link_files(&self.storage.disk, live, &folder).await?;
                 files.push(format!("\"{}\"", descriptor.file_name(Component::Data)));
             }
             if files.is_empty() && (at > 0 || !tag.of_nothing) {

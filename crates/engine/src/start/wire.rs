@@ -1,6 +1,7 @@
 //! Makes the services, each with what it needs, and starts the control thread.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -48,6 +49,7 @@ pub(super) fn wire(
         catalog: ArcSwap::new(catalog),
         stores: ArcSwap::from_pointee(stores),
         times: WriteTimes::default(),
+        backups: AtomicBool::new(storage.options.incremental_backups),
         host_id: OnceLock::new(),
         storage: Arc::new(storage),
     });

@@ -8,6 +8,7 @@
 //! Every service reads them. Only `schema/` replaces the catalog and the stores; only [`Tables::edit`] replaces a version.
 
 mod admit;
+mod backup;
 mod built_views;
 mod local;
 mod own_rows;
@@ -16,6 +17,7 @@ pub(crate) mod store;
 pub(crate) mod times;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -44,6 +46,8 @@ pub struct Tables {
     pub(crate) catalog: ArcSwap<Catalog>,
     pub(crate) stores: ArcSwap<BTreeMap<TableId, Arc<Store>>>,
     pub(crate) times: WriteTimes,
+    /// Whether incremental backups are made.
+    pub(crate) backups: AtomicBool,
     /// Since the node joined its ring.
     pub(crate) host_id: OnceLock<[u8; 16]>,
 }

@@ -5,6 +5,7 @@ mod commit_order;
 mod compaction;
 mod extremes;
 mod failures;
+mod import;
 mod indexes;
 mod matrix;
 mod point;

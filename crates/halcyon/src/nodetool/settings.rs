@@ -60,6 +60,10 @@ pub(super) async fn set_trace_probability(call: &Call, node: &mut Node) -> Resul
     }
 }
 
+pub(super) async fn set_backups(node: &mut Node, enabled: bool) -> Result<()> {
+    node.set("incremental_backups", &enabled.to_string()).await
+}
+
 pub(super) async fn backup_status(node: &mut Node, out: &mut String) -> Result<()> {
     let runs = node.setting("incremental_backups").await? == "true";
     out.push_str(if runs { "running\n" } else { "not running\n" });

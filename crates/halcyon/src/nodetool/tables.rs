@@ -1,6 +1,6 @@
-//! `flush`, `refresh`, `rebuild_index`.
+//! `flush`, `import`, `refresh`, `rebuild_index`.
 
-use halcyon_server::command::{Command, RebuildIndex};
+use halcyon_server::command::{Command, Import, RebuildIndex};
 
 use super::arguments::Call;
 use super::failure::{Failure, Result};
@@ -10,8 +10,45 @@ pub(super) async fn flush(call: &Call, node: &mut Node) -> Result<()> {
     node.on_tables(&Command::Flush, &call.arguments).await
 }
 
-/// Cassandra calls it deprecated, in favour of `import`, which is not there.
-pub(super) async fn refresh(call: &Call, node: &mut Node) -> Result<()> {
+/// The node reads the directories. Each is imported as a whole, or named in the answer.
+pub(super) async fn import(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+    let [keyspace, table, directories @ ..] = call.arguments.as_slice() else {
+        return Failure::usage("import requires keyspace, table name and directories");
+    };
+    if directories.is_empty() {
+        return Failure::usage("import requires keyspace, table name and directories");
+    }
+    let quick = call.has("-q");
+    if quick {
+        out.push_str(
+            "Doing a quick import - skipping sstable verification and row cache invalidation\n",
+        );
+    }
+    if !node.tables().await?.contains(&(keyspace.clone(), table.clone())) {
+        out.push_str(&format!("ColumnFamilyStore for {keyspace}/{table} not found.\n"));
+        return Err(Failure::Told);
+    }
+    let command = Command::Import(Import {
+        directories: directories.to_vec(),
+        keep_level: call.has("-l"),
+        keep_repaired: call.has("-r"),
+        no_verify: quick || call.has("-v"),
+        extended_verify: call.has("-e") && !quick,
+        no_invalidate_caches: quick || call.has("-c"),
+        copy_data: call.has("-cd"),
+        require_index_components: call.has("-ri"),
+    });
+    match node.command(&command, (keyspace, table)).await {
+        Err(Failure::Failed(answer)) if answer.starts_with(Import::FAILED) => {
+            eprintln!("{answer}");
+            Err(Failure::Told)
+        }
+        done => done,
+    }
+}
+
+pub(super) async fn refresh(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+    out.push_str("nodetool refresh is deprecated, use nodetool import instead\n");
     let [keyspace, table] = call.arguments.as_slice() else {
         return Failure::usage("refresh requires ks and cf args");
     };

@@ -21,10 +21,11 @@ pub(crate) struct RunningSettings {
     slow_queries: Arc<SlowQueries>,
 }
 
-const CHANGEABLE: [&str; 4] = [
+const CHANGEABLE: [&str; 5] = [
     "compaction_latency_target",
     "compaction_throughput",
     "concurrent_compactors",
+    "incremental_backups",
     "slow_query_log_timeout",
 ];
 
@@ -79,6 +80,10 @@ impl RunningSettings {
             "concurrent_compactors" => match text.and_then(|text| text.parse().ok()) {
                 Some(count @ 1..=1024) => engine.compactor().set_limit(count),
                 _ => return Err(wrong("1 or more")),
+            },
+            "incremental_backups" => match text.map(str::parse) {
+                Some(Ok(enabled)) => engine.tables().set_incremental_backups(enabled),
+                _ => return Err(wrong("true or false")),
             },
             "slow_query_log_timeout" => {
                 let kind = value::Kind::of("ms");

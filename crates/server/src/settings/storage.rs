@@ -84,6 +84,7 @@ impl Values {
             compaction_space: self.compaction_space()?,
             compacts_after_start: self.boolean("autocompaction_on_startup_enabled")?,
             auto_snapshot: self.boolean("auto_snapshot")?,
+            incremental_backups: self.boolean("incremental_backups")?,
             default_compaction: self.default_compaction()?,
             indexes: self.indexes()?,
             views: self.views()?,

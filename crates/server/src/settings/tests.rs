@@ -127,8 +127,8 @@ fn refusals() {
 fn protection_is_obeyed_or_refused() {
     let refused = [
         ("cdc_enabled: true\n", "cdc_enabled"),
-        ("incremental_backups: true\n", "incremental_backups"),
-        ("row_index_read_size_fail_threshold: 1MiB\n", "row_index_read_size_fail_threshold"),
+        ("row_index_read_size_fail_threshold: 1MiB
+", "row_index_read_size_fail_threshold"),
         ("corrupted_tombstone_strategy: exception\n", "corrupted_tombstone_strategy"),
         ("max_mutation_size: 1MiB\n", "max_mutation_size"),
         ("startup_checks:\n  check_data_resurrection:\n    enabled: true\n", "startup_checks"),
@@ -155,7 +155,7 @@ fn protection_is_obeyed_or_refused() {
         let message = load(text).unwrap_err().to_string();
         assert!(message.contains(name), "{text}: {message}");
     }
-    let harmless = "page_size_warn_threshold: -1\ncorrupted_tombstone_strategy: disabled\ncdc_enabled: false\nincremental_backups: False\ntables_fail_threshold: -1\nallow_filtering_enabled: TRUE\n\
+    let harmless = "page_size_warn_threshold: -1\ncorrupted_tombstone_strategy: disabled\ncdc_enabled: false\ntables_fail_threshold: -1\nallow_filtering_enabled: TRUE\n\
                     table_properties_disallowed: []\ncolumn_value_size_fail_threshold:\naudit_logging_options:\n  enabled: false\n\
                     client_encryption_options:\n  enabled: false\n  optional: false\n";
     assert!(load(harmless).is_ok());

@@ -6,8 +6,6 @@ use halcyon_server::command::Command;
 use super::super::{clients, histograms, request_logs, ring, settings, status};
 use super::verb::{FORMAT, Verb, one, refused, some, verb};
 
-const BACKUPS: &str = "Halcyon makes no incremental backups; take snapshots";
-
 /// By name.
 pub(super) const VERBS: &[Verb] = &[
     verb(
@@ -28,7 +26,9 @@ pub(super) const VERBS: &[Verb] = &[
     verb("disableauditlog", "Disable the audit log", &[], None, |_, node, _| {
         Box::pin(node.command(&Command::DisableAuditLog, ("", "")))
     }),
-    refused("disablebackup", "Disable incremental backups", &[], None, BACKUPS),
+    verb("disablebackup", "Disable incremental backups", &[], None, |_, node, _| {
+        Box::pin(settings::set_backups(node, false))
+    }),
     refused(
         "disablebinary",
         "Close the port for CQL clients",
@@ -60,7 +60,9 @@ pub(super) const VERBS: &[Verb] = &[
         None,
         |call, node, _| Box::pin(request_logs::enable_audit(call, node)),
     ),
-    refused("enablebackup", "Enable incremental backups", &[], None, BACKUPS),
+    verb("enablebackup", "Enable incremental backups", &[], None, |_, node, _| {
+        Box::pin(settings::set_backups(node, true))
+    }),
     verb("enablebinary", "Open the port for CQL clients", &[], None, |_, _, _| {
         Box::pin(ring::nothing_to_do())
     }),

@@ -68,7 +68,7 @@ pub(super) const VERBS: &[Verb] = &[
         some("<keyspace> <cfname> <key>", "The keyspace, the table, and the partition key"),
         |call, node, out| Box::pin(sstables::of_key(call, node, out)),
     ),
-    refused(
+    verb(
         "import",
         "Take SSTables of other directories in",
         &[
@@ -93,7 +93,7 @@ pub(super) const VERBS: &[Verb] = &[
             "<keyspace> <table> <directory> ...",
             "The keyspace, the table, and directories of SSTables",
         ),
-        "copy the SSTables into the folder of the table and use `nodetool refresh`",
+        |call, node, out| Box::pin(tables::import(call, node, out)),
     ),
     verb(
         "listsnapshots",
@@ -128,7 +128,7 @@ pub(super) const VERBS: &[Verb] = &[
         "Load newly placed SSTables to the system without restart",
         &[],
         some("<keyspace> <table>", "The keyspace and table name"),
-        |call, node, _| Box::pin(tables::refresh(call, node)),
+        |call, node, out| Box::pin(tables::refresh(call, node, out)),
     ),
     verb("refreshsizeestimates", "Refresh system.size_estimates", &[], None, |_, node, _| {
         Box::pin(tables::refresh_size_estimates(node))

@@ -8,14 +8,17 @@
 //!
 //! Major compactions have a table of their own, because they outlast a request.
 
-use halcyon_engine::SnapshotOptions;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use halcyon_engine::{ImportOptions, SnapshotOptions};
 use halcyon_io::clock::unix_micros;
 use halcyon_model::uuid;
 use halcyon_query::{Error, Result};
 use halcyon_schema::catalog::{Catalog, Table, TableKind};
 use halcyon_stream::TableId;
 
-use crate::command::{ClearSnapshot, Command, Snapshot};
+use crate::command::{ClearSnapshot, Command, Import, Snapshot};
 use crate::virtual_tables::table::{Applied, Node, VirtualTable};
 use crate::virtual_tables::write::Write;
 
@@ -67,6 +70,7 @@ async fn execute(command: Command, target: Target<'_>) -> Result<()> {
         Command::EnableAutoCompaction => set_automatic_compaction(&target, true),
         Command::EnableFullQueryLog(given) => facts.request_logs.enable_full(&given).await,
         Command::Flush => flush(&target).await,
+        Command::Import(how) => import(&target, &how).await,
         Command::InvalidateAuthCaches => {
             node.servers.forget_access();
             Ok(())
@@ -174,6 +178,32 @@ async fn refresh(target: &Target<'_>) -> Result<()> {
         target.node.facts.log.say(format_args!("refresh: {added} new SSTables"));
     }
     Ok(())
+}
+
+async fn import(target: &Target<'_>, how: &Import) -> Result<()> {
+    let [table] = target.tables.as_slice() else {
+        return Err(Error::Invalid("import needs one table".to_owned()));
+    };
+    let options = ImportOptions {
+        verifies: !how.no_verify,
+        is_extended: how.extended_verify,
+        keeps_level: how.keep_level,
+        keeps_repaired: how.keep_repaired,
+        invalidates_caches: !how.no_invalidate_caches,
+        copies: how.copy_data,
+        needs_indexes: how.require_index_components,
+    };
+    let node = target.node;
+    let directories: BTreeSet<PathBuf> = how.directories.iter().map(PathBuf::from).collect();
+    let directories = directories.into_iter().collect();
+    let imported = node.engine.schema().import(*table, directories, options).await?;
+    node.facts.log.say(format_args!("import: {} new SSTables", imported.sstables));
+    let mut answer = Import::FAILED.to_owned();
+    for (directory, why) in &imported.failed {
+        node.facts.log.say(format_args!("import of {} failed: {why}", directory.display()));
+        answer += &format!("\n{}", directory.display());
+    }
+    if imported.failed.is_empty() { Ok(()) } else { Err(Error::Invalid(answer)) }
 }
 
 fn set_automatic_compaction(target: &Target<'_>, enabled: bool) -> Result<()> {

@@ -26,6 +26,7 @@ pub(crate) async fn watch(server: Rc<ShardServer>, interval: Duration) {
         };
         let log = &server.shared.log;
         match percent.map(|percent| guardrails.note_disk_usage(percent)) {
+            Ok(Some(said)) if !server.shared.told.is_new(&said.text) => {}
             Ok(Some(said)) if said.is_failure => log.error(format_args!("{}", said.text)),
             Ok(Some(said)) => log.warning(format_args!("{}", said.text)),
             Ok(None) => {}

@@ -57,9 +57,12 @@ fn compile(jar: &Path, sources: &[PathBuf]) -> Result<()> {
     }
     let manifest = jar.with_extension("manifest");
     fs::write(&manifest, "Premain-Class: halcyon.cassandra.Agent\n")?;
+    // A JVM may run the old one.
+    let fresh = jar.with_extension("fresh");
     let mut pack = Command::new(tools.join("jar"));
-    pack.args(["--create", "--file"]).arg(jar).arg("--manifest").arg(&manifest);
-    call(pack.arg("-C").arg(&classes).arg("."))
+    pack.args(["--create", "--file"]).arg(&fresh).arg("--manifest").arg(&manifest);
+    call(pack.arg("-C").arg(&classes).arg("."))?;
+    Ok(fs::rename(fresh, jar)?)
 }
 
 fn find_sources(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {

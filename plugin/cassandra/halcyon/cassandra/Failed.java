@@ -10,8 +10,11 @@ public final class Failed extends IOException
 {
     private static final long serialVersionUID = 1;
 
-    /** By the protocol's kinds of failure, and those that this side finds. */
-    private static final List<String> CODES = List.of("Other", "Stopped", "DamagedInput", "DiskFull", "Task", "DamagedOutput");
+    /** A kind of the protocol's that counts as stopped. */
+    private static final String STOPPED = "Stopped";
+    /** By the protocol's kinds of failure. */
+    private static final List<String> CODES = List.of("Other", STOPPED, "DamagedInput", "DiskFull", "Task", "DamagedOutput");
+    /** What this side finds. */
     private static final List<String> FOUND_HERE = List.of("ServiceEnded", "Hung", "Protocol");
 
     public final String code;
@@ -25,7 +28,7 @@ public final class Failed extends IOException
     /** All, so that each has a metric before it happens. */
     static List<String> codes()
     {
-        return Stream.concat(CODES.stream(), FOUND_HERE.stream()).collect(Collectors.toList());
+        return Stream.concat(CODES.stream(), FOUND_HERE.stream()).filter(code -> !code.equals(STOPPED)).collect(Collectors.toList());
     }
 
     /** By a kind of the protocol. */

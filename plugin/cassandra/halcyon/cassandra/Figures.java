@@ -62,9 +62,11 @@ final class Figures
         return new Figures(keyspace, table);
     }
 
-    Counter counter(String name)
+    private Counter counter(String name)
     {
-        return register(name(name), new Counter());
+        MetricName own = name(name);
+        names.add(own);
+        return register(own, new Counter());
     }
 
     void gauge(String name, Gauge<Long> gauge)
@@ -87,9 +89,8 @@ final class Figures
         return new MetricName(DefaultNameFactory.GROUP_NAME, OF_TABLES, name, keyspace + '.' + table, bean);
     }
 
-    private <T extends Metric> T register(MetricName name, T metric)
+    private static <T extends Metric> T register(MetricName name, T metric)
     {
-        names.add(name);
         return CassandraMetricsRegistry.Metrics.register(name, metric);
     }
 

@@ -20,8 +20,21 @@ public final class TableOptions
     private static final long MOST_MIB = 1 << 20;
 
     /** By pattern, in their order; replaced as a whole. */
-    private volatile Map<String, Map<String, String>> byPattern = Map.of();
+    private volatile Map<String, Matched> byPattern = Map.of();
     private final Map<String, RateLimiter> limiters = new ConcurrentHashMap<>();
+
+    /** What a pattern matches has these. */
+    private static final class Matched
+    {
+        final Names names;
+        final Map<String, String> options;
+
+        Matched(Names names, Map<String, String> options)
+        {
+            this.names = names;
+            this.options = options;
+        }
+    }
 
     TableOptions(String given)
     {
@@ -48,16 +61,19 @@ public final class TableOptions
             throw new IllegalArgumentException("no option of tables: " + name + "; there are " + new TreeSet<>(NAMES));
         if (isSet)
             check(name, value);
-        if (new Names(pattern).isEmpty())
+        Names names = new Names(pattern);
+        if (names.isEmpty())
             throw new IllegalArgumentException("a pattern is keyspace.table or keyspace, with * for any letters, not " + pattern);
-        Map<String, Map<String, String>> next = new LinkedHashMap<>();
-        byPattern.forEach((old, options) -> next.put(old, new TreeMap<>(options)));
-        Map<String, String> changed = next.computeIfAbsent(pattern, key -> new TreeMap<>());
+        Map<String, Matched> next = new LinkedHashMap<>(byPattern);
+        Map<String, String> changed = next.containsKey(pattern) ? new TreeMap<>(next.get(pattern).options) : new TreeMap<>();
         if (isSet)
             changed.put(name, value);
         else
             changed.remove(name);
-        next.values().removeIf(Map::isEmpty);
+        if (changed.isEmpty())
+            next.remove(pattern);
+        else
+            next.put(pattern, new Matched(names, changed));
         byPattern = next;
     }
 
@@ -71,17 +87,17 @@ public final class TableOptions
 
     boolean have(String name)
     {
-        return byPattern.values().stream().anyMatch(options -> options.containsKey(name));
+        return byPattern.values().stream().anyMatch(matched -> matched.options.containsKey(name));
     }
 
     /** Null without one. */
     String of(String keyspace, String table, String name)
     {
         String found = null;
-        for (Map.Entry<String, Map<String, String>> options : byPattern.entrySet())
+        for (Matched matched : byPattern.values())
         {
-            String value = options.getValue().get(name);
-            if (value != null && new Names(options.getKey()).have(keyspace, table))
+            String value = matched.options.get(name);
+            if (value != null && matched.names.have(keyspace, table))
                 found = value;
         }
         return found;
@@ -107,7 +123,7 @@ public final class TableOptions
     Map<String, String> shown()
     {
         Map<String, String> shown = new TreeMap<>();
-        byPattern.forEach((pattern, options) -> options.forEach((name, value) -> shown.put(pattern + ' ' + name, value)));
+        byPattern.forEach((pattern, matched) -> matched.options.forEach((name, value) -> shown.put(pattern + ' ' + name, value)));
         return shown;
     }
 }

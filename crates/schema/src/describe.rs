@@ -24,15 +24,7 @@ pub fn describe(
     keyspace: Option<&str>,
 ) -> Result<Vec<Element>> {
     let internals = describe.internals;
-    let all = |kind: fn(&Keyspace) -> Vec<Element>| -> Result<Vec<Element>> {
-        // With a keyspace in force, only its elements are listed.
-        let listed = match keyspace {
-            Some(name) => vec![find_keyspace(catalog, name)?],
-            None => sorted(catalog),
-        };
-        let elements = listed.into_iter().flat_map(kind);
-        Ok(elements.map(|element| Element { statement: None, ..element }).collect())
-    };
+    let all = |kind| all(catalog, keyspace, kind);
     match &describe.target {
         DescribeTarget::Cluster => Err(Error::invalid_request("not a schema element")),
         DescribeTarget::Keyspaces => Ok(sorted(catalog)
@@ -91,6 +83,20 @@ pub fn describe(
         }
         other => rarer(catalog, other, keyspace, internals),
     }
+}
+
+/// The names of all elements of a kind; with a keyspace in force, only of its own.
+fn all(
+    catalog: &Catalog,
+    keyspace: Option<&str>,
+    kind: fn(&Keyspace) -> Vec<Element>,
+) -> Result<Vec<Element>> {
+    let listed = match keyspace {
+        Some(name) => vec![find_keyspace(catalog, name)?],
+        None => sorted(catalog),
+    };
+    let elements = listed.into_iter().flat_map(kind);
+    Ok(elements.map(|element| Element { statement: None, ..element }).collect())
 }
 
 /// Views, functions, and generic names.

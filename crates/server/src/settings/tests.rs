@@ -127,8 +127,11 @@ fn refusals() {
 fn protection_is_obeyed_or_refused() {
     let refused = [
         ("cdc_enabled: true\n", "cdc_enabled"),
-        ("row_index_read_size_fail_threshold: 1MiB
-", "row_index_read_size_fail_threshold"),
+        (
+            "row_index_read_size_fail_threshold: 1MiB
+",
+            "row_index_read_size_fail_threshold",
+        ),
         ("corrupted_tombstone_strategy: exception\n", "corrupted_tombstone_strategy"),
         ("max_mutation_size: 1MiB\n", "max_mutation_size"),
         ("startup_checks:\n  check_data_resurrection:\n    enabled: true\n", "startup_checks"),

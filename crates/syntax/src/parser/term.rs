@@ -12,7 +12,7 @@ use crate::lexer::{Token, TokenKind};
 pub(super) fn term(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
     let term = cursor.deeper(sum::<RawTerm>)?;
     if follows_term(&cursor.peek()) {
-        // Whether a term ends is decided by two tokens: `+ 1` goes on, `+ column` does not.
+        // Whether a term ends is decided by two tokens: `+ 1` belongs to it, `+ column` does not.
         cursor.peek_ahead(1);
     } else if !cursor.is_timeout() {
         return Err(cursor.no_viable());

@@ -57,3 +57,19 @@ pub(super) fn slice(
     }
     out
 }
+
+/// The bytes of a field of a user type or a tuple.
+pub(super) fn field(value: &[u8], index: usize) -> Option<Vec<u8>> {
+    let mut cursor = Cursor::new(value);
+    for at in 0..=index {
+        let len = usize::try_from(cursor.i32().ok()?);
+        let field = match len {
+            Ok(len) => Some(cursor.take(len).ok()?),
+            Err(_) => None,
+        };
+        if at == index {
+            return field.map(<[u8]>::to_vec);
+        }
+    }
+    None
+}

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
-use halcyon_model::{CqlType, Cursor};
 
-use super::elements::{element, slice};
+use super::elements::{element, field, slice};
 use super::times::time;
 use super::{Evaluation, Selector};
 use crate::plan::value::checked::sorted_collection;
@@ -85,22 +85,6 @@ impl Selector {
         }
         Ok(value)
     }
-}
-
-/// The bytes of a field of a user type or a tuple.
-pub(super) fn field(value: &[u8], index: usize) -> Option<Vec<u8>> {
-    let mut cursor = Cursor::new(value);
-    for at in 0..=index {
-        let len = usize::try_from(cursor.i32().ok()?);
-        let field = match len {
-            Ok(len) => Some(cursor.take(len).ok()?),
-            Err(_) => None,
-        };
-        if at == index {
-            return field.map(<[u8]>::to_vec);
-        }
-    }
-    None
 }
 
 fn collection(cql_type: &CqlType, items: &[Value<'_>]) -> Vec<u8> {

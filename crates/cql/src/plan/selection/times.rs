@@ -3,8 +3,7 @@
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 
-use super::elements::{entries, key_type};
-use super::evaluate::field;
+use super::elements::{entries, field, key_type};
 use super::{CellTime, Evaluation, Part, TimeKind};
 use crate::plan::value::collection::put_value;
 

@@ -189,6 +189,17 @@ def test_expressions_of_dashboards_find_data(watched, name):
     assert len(empty) <= (1 - WANTED) * len(kept), "\n".join([f"{len(empty)} of {len(kept)} find nothing:", *empty])
 
 
+def test_our_own_dashboard_finds_data(watched):
+    prometheus, _ = watched
+    panels = json.loads((OPS.parent / "grafana" / "halcyon.json").read_text(encoding="utf-8"))["panels"]
+    found = [target["expr"] for panel in panels for target in panel.get("targets", ())]
+    assert len(found) > 15
+    for expression in found:
+        asked = filled(expression, {"instance": ".+", "purpose": ".+"} | COMMON)
+        answer = prometheus.get("query", query=asked, time=time.time() - AGO)
+        assert answer["status"] == "success" and answer["data"]["result"], (asked, answer)
+
+
 def test_every_scheme_is_scraped_and_an_unknown_one_is_refused(watched):
     _, address = watched
     for scheme in SCHEMES:

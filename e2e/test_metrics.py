@@ -171,3 +171,13 @@ def test_clients_that_say_nothing_keep_no_other_out(node):
     assert get(f"{address}/health")[0] == 200
     for connection in silent:
         connection.close()
+
+
+def test_the_page_asks_for_no_login_where_clients_do_not(node):
+    """test_page.py has the page of a node with roles."""
+    _, address = node
+    status, headers, page = get(f"{address}/")
+    assert status == 200 and b"Halcyon" in page and "default-src 'none'" in headers["Content-Security-Policy"]
+    with urllib.request.urlopen(f"{address}/events", timeout=60) as events:
+        seen = next(line for line in events if b'"read_latency":{"rows":[' in line)
+    assert b'"may_stop":true' in seen and b'"error"' not in seen, seen

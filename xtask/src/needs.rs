@@ -18,7 +18,7 @@ struct Need {
 }
 
 /// The one list of what `cargo x test` uses from outside.
-const NEEDS: [Need; 7] = [
+const NEEDS: [Need; 8] = [
     Need {
         name: "a JDK 17",
         packages: &["openjdk-17-jdk-headless"],
@@ -37,6 +37,7 @@ const NEEDS: [Need; 7] = [
         packages: &["prometheus"],
         is_met: || runs("prometheus", &["--version"]) && runs("promtool", &["--version"]),
     },
+    Need { name: "Chromium", packages: &["chromium"], is_met: || runs("chromium", &["--version"]) },
     Need {
         name: "testssl.sh",
         packages: &["testssl.sh"],

@@ -18,6 +18,11 @@ pub struct Row<'a> {
 }
 
 impl Rows {
+    /// Rows that did not come from a server: names of columns, and as many values in each row.
+    pub fn of(columns: Vec<String>, rows: Vec<Vec<Option<Vec<u8>>>>) -> Rows {
+        Rows { columns, rows }
+    }
+
     /// Appends a page. Returns the state with which the next one is asked for.
     pub(crate) fn append(&mut self, page: Page) -> Option<Vec<u8>> {
         self.columns = page.columns;

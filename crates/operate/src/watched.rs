@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use halcyon_io::Mutex;
 use halcyon_metrics::Registry;
 
+use crate::console::Console;
 use crate::exposition::{Names, NodeIdentity};
 
 /// A node, from the start on.
@@ -12,6 +13,8 @@ pub struct Watched {
     names: Names,
     /// With the node's place, which some names show.
     registry: OnceLock<(Arc<Registry>, NodeIdentity)>,
+    /// What the page asks.
+    console: OnceLock<Arc<dyn Console>>,
     /// Why clients cannot connect; `None`: they can.
     not_ready: Mutex<Option<&'static str>>,
 }
@@ -21,7 +24,7 @@ impl Watched {
     pub fn starting(names: Names) -> Watched {
         let not_ready =
             Mutex::new(Some("the node is starting: it opens its data and replays its commit log"));
-        Watched { names, registry: OnceLock::new(), not_ready }
+        Watched { names, registry: OnceLock::new(), console: OnceLock::new(), not_ready }
     }
 
     pub(crate) fn names(&self) -> Names {
@@ -32,6 +35,16 @@ impl Watched {
     pub fn show(&self, registry: Arc<Registry>, place: NodeIdentity) {
         // A node joins once.
         let _ = self.registry.set((registry, place));
+    }
+
+    pub(crate) fn console(&self) -> Option<&Arc<dyn Console>> {
+        self.console.get()
+    }
+
+    /// Once, when statements can be executed.
+    pub fn open_page(&self, console: Arc<dyn Console>) {
+        // A node opens its data once.
+        let _ = self.console.set(console);
     }
 
     /// From now on clients can connect, or cannot and why.

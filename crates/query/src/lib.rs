@@ -33,8 +33,8 @@ mod virtual_tables;
 pub mod weight;
 
 pub use access::{
-    AuthCache, DefaultSuperuser, Origin, default_superuser, guard_of, log_in, log_in_as, may_stay,
-    refresh, validate, warm, watched,
+    AuthCache, DefaultSuperuser, Origin, default_superuser, guard_of, log_in, log_in_as,
+    may_execute, may_stay, refresh, validate, warm, watched,
 };
 pub use audit::{AuditCategory, AuditContext, AuditType, refused_text};
 pub use coordinator::Coordinator;

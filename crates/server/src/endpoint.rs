@@ -6,8 +6,10 @@ use std::sync::Arc;
 use halcyon_metrics::Registry;
 use halcyon_operate::{Endpoint, NodeIdentity, Watched};
 
+use crate::console::Console;
 use crate::log::Log;
 use crate::settings::MetricsAddress;
+use crate::shard::Shared;
 
 pub(crate) struct Watch {
     endpoint: Endpoint,
@@ -21,7 +23,9 @@ pub(crate) fn open(settings: &MetricsAddress, log: &Log) -> Result<Option<Watch>
     match Endpoint::open(address, watched.clone()) {
         Ok(endpoint) => {
             let address = endpoint.address();
-            log.say(format_args!("metrics are on http://{address}/metrics"));
+            log.say(format_args!(
+                "metrics are on http://{address}/metrics, the page on http://{address}/"
+            ));
             Ok(Some(Watch { endpoint, watched }))
         }
         Err(e) if e.kind() == AddrInUse && settings.is_default => {
@@ -39,6 +43,11 @@ pub(crate) fn open(settings: &MetricsAddress, log: &Log) -> Result<Option<Watch>
 impl Watch {
     pub(crate) fn show(&self, registry: Arc<Registry>, place: NodeIdentity) {
         self.watched.show(registry, place);
+    }
+
+    /// From now on the page shows what virtual tables say.
+    pub(crate) fn open_page(&self, shared: Arc<Shared>) {
+        self.watched.open_page(Arc::new(Console::of(shared)));
     }
 
     pub(crate) fn become_ready(&self) {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
+use halcyon_client::Rows;
 use halcyon_model::access::Principal;
 use halcyon_model::request::{Consistency, Value};
 use halcyon_model::{Cursor, DecodeResult};
-use halcyon_query::{self as query, Coordinator, Outcome, QueryOptions, Result};
+use halcyon_query::{self as query, Coordinator, Error, Outcome, QueryOptions, Result};
 
 pub(crate) async fn execute(
     coordinator: &Coordinator,
@@ -51,6 +52,23 @@ fn options<'a>(values: &'a [Value<'a>]) -> QueryOptions<'a> {
         protocol_version: 5,
         ..QueryOptions::default()
     }
+}
+
+/// The rows of a statement, as a client has them.
+pub(crate) async fn select(coordinator: &Coordinator, text: &str) -> Result<Rows> {
+    let Outcome::Rows(rows) = execute(coordinator, text, &[]).await? else {
+        return Ok(Rows::default());
+    };
+    let mut cursor = Cursor::new(&rows.content);
+    let mut value = || -> DecodeResult<Option<Vec<u8>>> {
+        let [value] = row::<1>(&mut cursor)?;
+        Ok(value.map(<[u8]>::to_vec))
+    };
+    let columns: Vec<String> = rows.columns.iter().map(|column| column.name.clone()).collect();
+    let decoded: DecodeResult<Vec<_>> =
+        (0..rows.count).map(|_| columns.iter().map(|_| value()).collect()).collect();
+    let decoded = decoded.map_err(|error| Error::Server(error.to_string()))?;
+    Ok(Rows::of(columns, decoded))
 }
 
 /// The values of the next row of an answer.

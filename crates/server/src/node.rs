@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use halcyon_access::Access;
+use halcyon_client::Rows;
 use halcyon_engine::{Engine, FailurePolicy, RecoveryReport, Severity as EventSeverity};
 use halcyon_io::clock::{self, Instant, now};
 use halcyon_io::startup::{self, Finding, Severity};
@@ -37,6 +38,8 @@ use crate::denylist;
 use crate::disk_usage;
 use crate::encryption::Encryption;
 use crate::endpoint::{self, Watch};
+use crate::findings::Findings;
+use crate::internal;
 use crate::listen;
 use crate::log::{Level, Log};
 use crate::login;
@@ -53,8 +56,9 @@ use crate::shard::{ShardServer, Shared};
 use crate::slow_queries::{SlowQueries, noting};
 use crate::trace::spans::Spans;
 use crate::virtual_tables;
-use crate::virtual_tables::facts::{Facts, Servers};
+use crate::virtual_tables::facts::Facts;
 use crate::virtual_tables::registry::Registry;
+use crate::virtual_tables::servers::Servers;
 use crate::virtual_tables::table::Node;
 use crate::virtual_tables::tables::Tables;
 
@@ -139,6 +143,7 @@ async fn serve_inside(
     if let Some(encryption) = shared.encryption.clone() {
         spawn(kept(move || encryption.clone().watch())).detach();
     }
+    watch.iter().for_each(|watch| watch.open_page(shared.clone()));
     tell_ready(&settings, &shared, &disk, began, log);
     watch.iter().for_each(Watch::become_ready);
     ready(address);
@@ -279,7 +284,9 @@ fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
         prepared: shared.prepared.clone(),
         encryption: shared.encryption.clone(),
         metrics: shared.metrics.clone(),
+        requests: shared.requests.clone(),
         registry: OnceLock::new(),
+        findings: Findings::default(),
         cache_rates: Arc::default(),
         trace_probability: shared.trace_probability.clone(),
         request_logs: shared.request_logs.clone(),
@@ -298,6 +305,16 @@ impl Servers for Shared {
     fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, JobLost>>> {
         let ask = |server: Rc<ShardServer>| async move { server.running.shown() };
         Box::pin(self.mesh.on_each(ask))
+    }
+
+    fn select(&self, statement: String) -> LocalBoxFuture<'_, halcyon_query::Result<Rows>> {
+        let job = move |server: Rc<ShardServer>| async move {
+            internal::select(&server.coordinator, &statement).await
+        };
+        Box::pin(async move {
+            let selected = self.mesh.on(0, job).await;
+            selected.map_err(|gone| halcyon_query::Error::Server(gone.to_string()))?
+        })
     }
 
     fn load_denylist(&self) -> LocalBoxFuture<'_, halcyon_query::Result<()>> {

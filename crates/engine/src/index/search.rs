@@ -116,7 +116,7 @@ impl Shard {
         &self,
         table: &Arc<Table>,
         searches: &[IndexSearch],
-        range: &PlaceRange,
+        range: &PrimaryKeyRange,
     ) -> Result<usize> {
         let attached = |search: &&IndexSearch| {
             let index = table.index(&search.index);

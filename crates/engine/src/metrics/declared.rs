@@ -157,6 +157,18 @@ pub(crate) const OF_COMPACTIONS: [Metric; 4] = [
         .of(Kind::Counter, Unit::Bytes),
 ];
 
+const fn pace(name: &'static str, unit: Unit, help: &'static str) -> Metric {
+    Metric::own("Compaction", name, help).of(Kind::Gauge, unit)
+}
+
+/// Why compaction is as fast as it is, in the order of `Engine::show_pace`.
+pub(crate) const OF_PACE: [Metric; 4] = [
+    pace("BytesPerSecond", Unit::Count, "The rate of all compactions; not a number: unlimited."),
+    pace("LatencyTarget", Unit::Nanoseconds, "The target for the p99 of reads, if there is one."),
+    pace("ReadLatency", Unit::Nanoseconds, "The p99 of single-partition reads, if it is known."),
+    pace("ReadLatencyAtRest", Unit::Nanoseconds, "The same while compaction rests."),
+];
+
 /// In the order of `Engine::show_log`.
 pub(crate) const OF_LOG: [Metric; 5] = [
     Metric::cassandra("CommitLog", "PendingTasks", "Records that are not written yet.")
@@ -182,6 +194,7 @@ const COUNT: usize = MEASURES
     + SUMS.len()
     + OF_BATCHES.len()
     + OF_COMPACTIONS.len()
+    + OF_PACE.len()
     + OF_LOG.len();
 
 /// All metrics of the engine.
@@ -193,5 +206,6 @@ pub const DECLARED: [Metric; COUNT] = Metric::join(&[
     &SUMS,
     &OF_BATCHES,
     &OF_COMPACTIONS,
+    &OF_PACE,
     &OF_LOG,
 ]);

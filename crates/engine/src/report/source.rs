@@ -2,12 +2,14 @@
 //! compactions and the commit log.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use halcyon_metrics::{Labels, Metric, Sample, Source, Value};
 
 use crate::engine::Engine;
 use crate::metrics::declared::{
-    DECLARED, OF_BATCHES, OF_COMPACTIONS, OF_KEYSPACES, OF_LOG, OF_MEMTABLES, OF_TABLES, SUMS,
+    DECLARED, OF_BATCHES, OF_COMPACTIONS, OF_KEYSPACES, OF_LOG, OF_MEMTABLES, OF_PACE, OF_TABLES,
+    SUMS,
 };
 use crate::metrics::stats::TableStats;
 use crate::metrics::table::{BATCH_KINDS, Measure, Summary};
@@ -56,6 +58,7 @@ impl Engine {
         let (labels, value) = (Labels::default(), Value::Distribution(&waits));
         show(Sample { metric: &OF_MEMTABLES[0], labels, value });
         self.show_compactions(stats, show);
+        self.show_pace(show);
         self.show_log(show);
     }
 
@@ -82,6 +85,17 @@ impl Engine {
         let (ended, bytes) = self.compactor.ended();
         for (metric, value) in OF_COMPACTIONS.iter().zip([pending, ended, ended, bytes]) {
             show(Sample { metric, labels: Labels::default(), value: Value::Number(value) });
+        }
+    }
+
+    /// What is unknown, or not limited, is not a number.
+    fn show_pace(&self, show: &mut Show<'_>) {
+        let pace = self.compactor.pace();
+        let nanos = |time: Option<Duration>| time.map_or(f64::NAN, |time| time.as_secs_f64() * 1e9);
+        let rate = pace.rate.map_or(f64::NAN, |rate| rate as f64);
+        let times = [pace.latency_target, pace.read_p99, pace.read_p99_at_rest].map(nanos);
+        for (metric, value) in OF_PACE.iter().zip([rate].into_iter().chain(times)) {
+            show(Sample { metric, labels: Labels::default(), value: Value::Fraction(value) });
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) fn add(families: &mut Families, sample: &Sample<'_>) {
         }
         Value::Fraction(fraction) => {
             let mut lines = families.lines((metric, Part::Value), Type::Gauge, || name(metric));
-            lines.add("", &labels, None, fraction);
+            lines.add("", &labels, None, in_seconds(metric, fraction));
         }
         Value::Distribution(values) => distribution(families, metric, &labels, values),
     }
@@ -59,10 +59,15 @@ fn distribution(
 }
 
 fn shown(metric: &Metric, value: u64) -> f64 {
+    in_seconds(metric, value as f64)
+}
+
+/// Times are in seconds; other values as they are.
+fn in_seconds(metric: &Metric, value: f64) -> f64 {
     match metric.unit {
-        Unit::Nanoseconds => value as f64 / 1e9,
-        Unit::Milliseconds => value as f64 / 1e3,
-        Unit::Count | Unit::Bytes => value as f64,
+        Unit::Nanoseconds => value / 1e9,
+        Unit::Milliseconds => value / 1e3,
+        Unit::Count | Unit::Bytes => value,
     }
 }
 

@@ -1,26 +1,22 @@
 //! What each path is answered with.
 
-use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HOST,
-    HeaderName, VARY,
-};
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HOST, VARY};
 use hyper::{Method, Request, Response, StatusCode};
 
+use super::site::{From, Site};
 use crate::exposition::{Format, Names, render};
+use crate::page;
+use crate::response::{Answer, gzip, header, takes_gzip, text, whole};
 use crate::watched::Watched;
 
-type Answer = Response<Full<Bytes>>;
-
-/// `is_local`: the endpoint listens on the loopback device only.
-pub(super) fn to(request: &Request<Incoming>, watched: &Watched, is_local: bool) -> Answer {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+pub(super) async fn to(request: &Request<Incoming>, site: &Site, from: From) -> Answer {
+    let path = request.uri().path();
+    let is_page = page::has(path);
+    let is_button = path == "/stop" && *request.method() == Method::POST;
+    if !matches!(*request.method(), Method::GET | Method::HEAD) && !is_button {
         let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered\n");
         answer.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static("GET, HEAD"));
         return answer;
@@ -29,20 +25,23 @@ pub(super) fn to(request: &Request<Incoming>, watched: &Watched, is_local: bool)
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
     let has_one = hosts.next().is_none() && request.uri().authority().is_none();
-    if is_local && !(has_one && names_loopback(host)) {
+    let must_be_local = site.is_local || (is_page && from.is_local);
+    if must_be_local && !(has_one && names_loopback(host)) {
         return text(
             StatusCode::MISDIRECTED_REQUEST,
             "the host of a request is localhost or its address, unless metrics_address is another\n",
         );
     }
-    match request.uri().path() {
+    let watched = &*site.watched;
+    match path {
         "/metrics" => metrics(request, watched),
         "/health" => text(StatusCode::OK, "the process runs\n"),
         "/ready" => match watched.not_ready() {
             None => text(StatusCode::OK, "clients can connect\n"),
             Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("{why}\n")),
         },
-        _ => text(StatusCode::NOT_FOUND, "there is /metrics, /health and /ready\n"),
+        _ if is_page => site.page.answer(request, watched, (from.peer, from.is_local)).await,
+        _ => text(StatusCode::NOT_FOUND, "there is /, /metrics, /health and /ready\n"),
     }
 }
 
@@ -61,12 +60,10 @@ fn metrics(request: &Request<Incoming>, watched: &Watched) -> Answer {
         .header(CONTENT_TYPE, format.content_type())
         .header(CACHE_CONTROL, "no-store")
         .header(VARY, "accept, accept-encoding");
-    let takes_gzip =
-        header(request, ACCEPT_ENCODING).split(',').any(|coding| coding.trim() == "gzip");
-    let compressed = takes_gzip.then(|| gzip(&shown));
+    let compressed = takes_gzip(request).then(|| gzip(shown.as_bytes()));
     let answer = match compressed {
-        Some(Ok(bytes)) => answer.header(CONTENT_ENCODING, "gzip").body(Full::from(bytes)),
-        _ => answer.body(Full::from(shown)),
+        Some(Ok(bytes)) => answer.header(CONTENT_ENCODING, "gzip").body(whole(bytes)),
+        _ => answer.body(whole(shown)),
     };
     answer.unwrap_or_else(|_| {
         text(StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be built\n")
@@ -78,24 +75,6 @@ fn names(query: &str, default: Names) -> Result<Names, String> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let chosen = pairs.rev().find(|(parameter, _)| *parameter == "names");
     chosen.map_or(Ok(default), |(_, name)| name.parse())
-}
-
-fn gzip(text: &str) -> std::io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 8), Compression::fast());
-    encoder.write_all(text.as_bytes())?;
-    encoder.finish()
-}
-
-fn text(status: StatusCode, what: &str) -> Answer {
-    let mut answer = Response::new(Full::from(what.to_owned()));
-    *answer.status_mut() = status;
-    let of_text = hyper::header::HeaderValue::from_static("text/plain; charset=utf-8");
-    answer.headers_mut().insert(CONTENT_TYPE, of_text);
-    answer
-}
-
-fn header(request: &Request<Incoming>, name: HeaderName) -> &str {
-    request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// Whether a `Host` is an address of the loopback device, or its name; with or without a port.

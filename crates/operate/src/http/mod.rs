@@ -1,6 +1,7 @@
-//! The endpoint: one thread, which answers all requests one after the other.
+//! The endpoint: one thread, which answers all requests.
 
 mod answer;
+mod site;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -20,7 +21,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 
+use crate::page::Page;
 use crate::watched::Watched;
+use site::{From, Site};
 
 /// With one more, the oldest ends: clients that connect and say nothing do not keep others out.
 const CONNECTIONS_MAX: usize = 64;
@@ -68,11 +71,12 @@ impl Endpoint {
 
 async fn serve(listener: TcpListener, watched: Arc<Watched>, closed: oneshot::Receiver<()>) {
     let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+    let site = Arc::new(Site { watched, page: Page::default(), is_local });
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let accept = async {
         let mut connections: VecDeque<AbortHandle> = VecDeque::new();
         loop {
-            let Ok((stream, _)) = listener.accept().await else {
+            let Ok((stream, peer)) = listener.accept().await else {
                 // Out of descriptors, mostly.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
@@ -83,9 +87,11 @@ async fn serve(listener: TcpListener, watched: Arc<Watched>, closed: oneshot::Re
             {
                 oldest.abort();
             }
-            let watched = watched.clone();
+            let is_local = stream.local_addr().is_ok_and(|address| address.ip().is_loopback());
+            let from = From { peer: peer.ip(), is_local };
+            let site = site.clone();
             let served = tokio::spawn(async move {
-                connection(stream, &watched, is_local).await;
+                connection(stream, &site, from).await;
             });
             connections.push_back(served.abort_handle());
         }
@@ -93,11 +99,11 @@ async fn serve(listener: TcpListener, watched: Arc<Watched>, closed: oneshot::Re
     select(pin!(accept), closed).await;
 }
 
-async fn connection(stream: TcpStream, watched: &Watched, is_local: bool) {
-    let service = service_fn(|request| {
-        let answer = answer::to(&request, watched, is_local);
-        std::future::ready(Ok::<_, Infallible>(answer))
-    });
+async fn connection(stream: TcpStream, site: &Site, from: From) {
+    let service =
+        service_fn(
+            |request| async move { Ok::<_, Infallible>(answer::to(&request, site, from).await) },
+        );
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(REQUEST_MAX)

@@ -37,7 +37,8 @@ fn a_node_becomes_ready() {
     assert!(get("/metrics?names=criteo").starts_with("HTTP/1.1 200"));
     let unknown = get("/metrics?names=mcac");
     assert!(unknown.starts_with("HTTP/1.1 400") && unknown.contains("management-api"), "{unknown}");
-    assert!(get("/").starts_with("HTTP/1.1 404"));
+    assert!(get("/").starts_with("HTTP/1.1 503"));
+    assert!(get("/no").starts_with("HTTP/1.1 404"));
     let address = endpoint.address();
     endpoint.close();
     assert!(TcpStream::connect(address).is_err());

@@ -8,6 +8,7 @@ use halcyon_model::access::{Permission, Principal, Resource};
 use super::judge::{Judge, Origin, Stop};
 use super::questions::Learnt;
 use crate::coordinator::Coordinator;
+use crate::prepared::PreparedStatement;
 use crate::{Error, Result};
 
 /// Asks for what a statement requires: what is in memory first.
@@ -22,6 +23,15 @@ pub(super) async fn permit(
         // Boxed: it is rare, and every request copies its future.
         Err(Stop::Unknown(_)) => Box::pin(ask(coordinator, requires, principal)).await,
     }
+}
+
+/// Whether a principal may execute a statement that reads or writes rows.
+pub async fn may_execute(
+    coordinator: &Coordinator,
+    statement: &PreparedStatement,
+    principal: &Principal,
+) -> bool {
+    permit(coordinator, &statement.requires, principal).await.is_ok()
 }
 
 /// Whether a client may stay connected: not if its role was dropped, or may not log in any more.

@@ -37,7 +37,7 @@ use crate::coordinator::Coordinator;
 use crate::prepared::PreparedStatement;
 use crate::{Outcome, QueryOptions, Result};
 
-pub use asking::{guard_of, may_stay, watched};
+pub use asking::{guard_of, may_execute, may_stay, watched};
 pub(crate) use changed::{Changed, follow};
 pub use judge::Origin;
 pub use login::{DefaultSuperuser, default_superuser, log_in, log_in_as};

@@ -19,6 +19,7 @@ mod files;
 pub(crate) mod level;
 mod line;
 pub(crate) mod options;
+mod recent;
 mod writer;
 
 use std::borrow::Cow;
@@ -35,6 +36,8 @@ pub use level::{Level, Threshold};
 pub use line::{Format, Line};
 use line::{logger_of, source_of};
 pub use options::LogOptions;
+use recent::Recent;
+pub(crate) use recent::Said;
 pub use writer::LogWriter;
 use writer::Sink;
 
@@ -43,6 +46,7 @@ use writer::Sink;
 pub struct Log {
     to: Arc<dyn Fn(Line) + Send + Sync>,
     levels: Arc<Levels>,
+    recent: Arc<Recent>,
     /// Panics that were logged.
     panics: Arc<Counter>,
 }
@@ -51,7 +55,12 @@ impl Log {
     /// A log of all lines.
     pub fn new(to: impl Fn(Line) + Send + Sync + 'static) -> Log {
         let levels = Levels::new(Level::Trace.into(), ByLogger::new());
-        Log { to: Arc::new(to), levels: Arc::new(levels), panics: Arc::default() }
+        Log::of(levels, to)
+    }
+
+    fn of(levels: Levels, to: impl Fn(Line) + Send + Sync + 'static) -> Log {
+        let (recent, panics) = Default::default();
+        Log { to: Arc::new(to), levels: Arc::new(levels), recent, panics }
     }
 
     /// The log that settings describe. `is_journal`: systemd reads standard error.
@@ -78,7 +87,7 @@ impl Log {
                 waiting.push(line.level, line.formatted(format));
             });
         };
-        (Log { to: Arc::new(to), levels: Arc::new(levels), panics: Arc::default() }, writer)
+        (Log::of(levels, to), writer)
     }
 
     pub(crate) fn levels(&self) -> &Levels {
@@ -137,6 +146,16 @@ impl Log {
         self.line(Level::Debug, what);
     }
 
+    fn write(&self, line: Line) {
+        self.recent.keep(&line);
+        (self.to)(line);
+    }
+
+    /// In the order in which they were written.
+    pub(crate) fn last_lines(&self) -> Vec<Said> {
+        self.recent.lines()
+    }
+
     #[track_caller]
     fn line(&self, level: Level, what: fmt::Arguments<'_>) {
         if !self.levels.may_write(level) {
@@ -146,7 +165,7 @@ impl Log {
         let logger = logger_of(at);
         if self.levels.writes(level, &logger) {
             let (logger, source) = (logger.into(), source_of(at).into());
-            (self.to)(Line { level, logger, source, text: in_one_line(&what.to_string()) });
+            self.write(Line { level, logger, source, text: in_one_line(&what.to_string()) });
         }
     }
 
@@ -155,7 +174,7 @@ impl Log {
         if self.levels.may_write(level) && self.levels.writes(level, logger) {
             let lines = std::iter::once(head).chain(items.iter().map(String::as_str));
             let text = lines.map(in_one_line).collect::<Vec<_>>().join("\n");
-            (self.to)(Line { level, logger: logger.into(), source: logger.into(), text });
+            self.write(Line { level, logger: logger.into(), source: logger.into(), text });
         }
     }
 
@@ -163,7 +182,7 @@ impl Log {
     pub(crate) fn event(&self, level: Level, logger: &'static str, what: &dyn fmt::Display) {
         if self.levels.may_write(level) && self.levels.writes(level, logger) {
             let text = in_one_line(&what.to_string());
-            (self.to)(Line { level, logger: logger.into(), source: logger.into(), text });
+            self.write(Line { level, logger: logger.into(), source: logger.into(), text });
         }
     }
 }

@@ -3,21 +3,20 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use futures_util::future::LocalBoxFuture;
 use halcyon_access::Access;
 use halcyon_io::clock::Instant;
-use halcyon_io::{AccessMode, Disk, JobLost};
+use halcyon_io::{AccessMode, Disk};
 use halcyon_metrics::Registry;
-use halcyon_query::{Denylist, Result};
+use halcyon_query::{ClientRequests, Denylist};
 
 use crate::cache_rates::CacheRates;
 use crate::clients::Clients;
 use crate::encryption::Encryption;
+use crate::findings::Findings;
 use crate::log::Log;
 use crate::metrics::ClientMetrics;
 use crate::prepared::PreparedStatements;
 use crate::request_log::RequestLogs;
-use crate::running::Shown;
 use crate::settings::RunningSettings;
 use crate::slow_queries::SlowQueries;
 use crate::trace::probability::TraceProbability;
@@ -30,8 +29,11 @@ pub(crate) struct Facts {
     pub(crate) encryption: Option<Arc<Encryption>>,
     /// By shard.
     pub(crate) metrics: Arc<[ClientMetrics]>,
+    /// How long statements took.
+    pub(crate) requests: Arc<ClientRequests>,
     /// All metrics, once the node has joined its ring.
     pub(crate) registry: OnceLock<Arc<Registry>>,
+    pub(crate) findings: Findings,
     pub(crate) cache_rates: Arc<CacheRates>,
     pub(crate) trace_probability: Arc<TraceProbability>,
     pub(crate) request_logs: Arc<RequestLogs>,
@@ -46,19 +48,4 @@ pub(crate) struct Facts {
     pub(crate) disk: Disk,
     /// Directory, purpose, configured mode, and whether it is for writes.
     pub(crate) io_modes: Vec<(PathBuf, &'static str, AccessMode, bool)>,
-}
-
-/// The servers of all shards, which are asked on their threads.
-pub(crate) trait Servers {
-    /// The requests that each shard executes now.
-    fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, JobLost>>>;
-
-    /// Loads the denied partitions now.
-    fn load_denylist(&self) -> LocalBoxFuture<'_, Result<()>>;
-
-    /// Has all shards forget what they know of roles, permissions and credentials.
-    fn forget_access(&self);
-
-    /// Estimates the sizes of tables now.
-    fn refresh_size_estimates(&self) -> LocalBoxFuture<'_, Result<()>>;
 }

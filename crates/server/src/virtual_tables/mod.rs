@@ -11,6 +11,7 @@ pub(crate) mod facts;
 mod halcyon_views;
 pub(crate) mod registry;
 mod rows;
+pub(crate) mod servers;
 mod system_metrics;
 mod system_views;
 mod system_virtual_schema;
@@ -24,7 +25,7 @@ use registry::Registry;
 use table::VirtualTable;
 
 /// Every virtual table that has rows, but for `system_metrics`. A new one is a file, its `mod` line, and a line here.
-const REGISTERED: [VirtualTable; 46] = [
+const REGISTERED: [VirtualTable; 51] = [
     system_views::batch_metrics::TABLE,
     system_views::caches::TABLE,
     system_views::cidr_filtering::COUNTS,
@@ -47,12 +48,14 @@ const REGISTERED: [VirtualTable; 46] = [
     system_views::slow_queries::TABLE,
     system_views::snapshots::TABLE,
     system_views::sstable_tasks::TABLE,
+    system_views::system_logs::TABLE,
     system_views::system_properties::TABLE,
     system_views::thread_pools::TABLE,
     system_views::by_table::TOMBSTONES_PER_READ,
     halcyon_views::commands::TABLE,
     halcyon_views::compaction_backlog::TABLE,
     halcyon_views::compaction_pace::TABLE,
+    halcyon_views::findings::TABLE,
     halcyon_views::histograms::TABLE,
     halcyon_views::io_latency::TABLE,
     halcyon_views::io_modes::TABLE,
@@ -60,13 +63,16 @@ const REGISTERED: [VirtualTable; 46] = [
     halcyon_views::logging_levels::TABLE,
     halcyon_views::major_compactions::TABLE,
     halcyon_views::node::TABLE,
+    halcyon_views::panels::TABLE,
     halcyon_views::partition_denylist::TABLE,
     halcyon_views::request_logs::TABLE,
+    halcyon_views::request_latency::TABLE,
     halcyon_views::request_wait::TABLE,
     halcyon_views::set_apart::TABLE,
     halcyon_views::shards::TABLE,
     halcyon_views::slow_requests::TABLE,
     halcyon_views::sstables_of_partition::TABLE,
+    halcyon_views::sstables_per_read::TABLE,
     halcyon_views::table_statistics::TABLE,
     system_virtual_schema::columns::TABLE,
     system_virtual_schema::keyspaces::TABLE,

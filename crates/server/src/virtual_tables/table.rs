@@ -8,8 +8,9 @@ use halcyon_engine::Engine;
 use halcyon_query::Result;
 use halcyon_stream::PartitionKey;
 
-use super::facts::{Facts, Servers};
+use super::facts::Facts;
 use super::rows::Rows;
+use super::servers::Servers;
 use super::write::{Write, texts_of_key};
 use crate::metrics::ClientMetrics;
 

@@ -3,6 +3,7 @@
 //! Only SELECTs are sent. A server before 4.0 lacks `system_views`; the report names missing tables.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 
 use halcyon_client::{Cause, Connection, Credentials, Row, Rows};
 use halcyon_model::options::{MapOption, TableOptions};
@@ -10,18 +11,51 @@ use halcyon_model::options::{MapOption, TableOptions};
 use super::facts::{Cache, Facts, Quantiles, Server, Table};
 use crate::error::Result;
 
+/// What answers SELECTs: a server, or the node that examines itself.
+pub trait Source {
+    /// All rows; `None` if the statement is refused: older servers lack tables.
+    fn rows<'a>(
+        &'a mut self,
+        statement: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<Rows>>> + 'a>>;
+}
+
+impl Source for Connection {
+    fn rows<'a>(
+        &'a mut self,
+        statement: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<Rows>>> + 'a>> {
+        Box::pin(async move {
+            match self.query(statement, &[]).await {
+                Ok(rows) => Ok(Some(rows)),
+                Err(error) if matches!(error.cause, Cause::Refused { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
+}
+
 pub(super) async fn examine(
     host: &str,
     credentials: &Credentials,
     facts: &mut Facts,
 ) -> Result<()> {
     let mut session = Connection::open(host, credentials).await?;
-    let mut live = Server { address: session.server().to_owned(), ..Server::default() };
-    if let Some(rows) = rows(&mut session, "SELECT release_version FROM system.local").await? {
+    let address = session.server().to_owned();
+    examine_source(&mut session, address, facts).await
+}
+
+pub(super) async fn examine_source(
+    source: &mut dyn Source,
+    address: String,
+    facts: &mut Facts,
+) -> Result<()> {
+    let mut live = Server { address, ..Server::default() };
+    if let Some(rows) = source.rows("SELECT release_version FROM system.local").await? {
         live.release =
             rows.iter().next().map(|row| row.text("release_version")).unwrap_or_default();
     }
-    let mut views = Views { session: &mut session, missing: Vec::new() };
+    let mut views = Views { source, missing: Vec::new() };
     live.settings = pairs(&views.all("settings").await?, "name", "value");
     let properties = pairs(&views.all("system_properties").await?, "name", "value");
     live.is_halcyon = properties.contains_key("halcyon.version");
@@ -36,24 +70,14 @@ pub(super) async fn examine(
         partitions: views.all("max_partition_size").await?,
     };
     live.missing = views.missing;
-    let tables =
-        rows(&mut session, "SELECT * FROM system_schema.tables").await?.unwrap_or_default();
+    let tables = source.rows("SELECT * FROM system_schema.tables").await?.unwrap_or_default();
     tables.iter().for_each(|row| metrics.add(&row, &mut facts.tables));
     facts.live = Some(live);
     Ok(())
 }
 
-/// All rows; `None` if the server refuses the statement: older ones lack tables.
-async fn rows(session: &mut Connection, statement: &str) -> Result<Option<Rows>> {
-    match session.query(statement, &[]).await {
-        Ok(rows) => Ok(Some(rows)),
-        Err(error) if matches!(error.cause, Cause::Refused { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
 struct Views<'a> {
-    session: &'a mut Connection,
+    source: &'a mut dyn Source,
     missing: Vec<String>,
 }
 
@@ -63,7 +87,7 @@ impl Views<'_> {
     }
 
     async fn of(&mut self, view: &str) -> Result<Rows> {
-        let rows = rows(self.session, &format!("SELECT * FROM {view}")).await?;
+        let rows = self.source.rows(&format!("SELECT * FROM {view}")).await?;
         if rows.is_none() {
             self.missing.push(view.to_owned());
         }

@@ -17,7 +17,7 @@ mod machine;
 mod rules;
 mod tables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use halcyon_client::Credentials;
 use halcyon_io::Disk;
@@ -26,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::notices::Notices;
 pub use facts::{Facts, Table};
 pub use finding::{Finding, Severity};
+pub use live::Source;
 
 /// At least one of both.
 pub struct Request {
@@ -43,14 +44,39 @@ pub async fn examine(
 ) -> Result<(Facts, Vec<Finding>)> {
     let mut facts = Facts::default();
     if let Some(directory) = &request.data_directory {
-        let directory =
-            std::path::absolute(directory).map_err(|error| Error::unreadable(directory, error))?;
-        let file = tables::examine(disk, &directory, &mut facts, notices).await?;
-        facts.machine = Some(machine::examine(&directory, file.as_deref()));
+        examine_directory(disk, directory, &mut facts, notices).await?;
     }
     if let Some((host, credentials)) = &request.live {
         live::examine(host, credentials, &mut facts).await?;
     }
     let findings = rules::examine(&facts);
     Ok((facts, findings))
+}
+
+/// What a running node finds about itself: in its data directories, and in what its virtual tables say.
+pub async fn examine_node(
+    disk: &Disk,
+    directories: &[PathBuf],
+    source: &mut dyn Source,
+    notices: &dyn Notices,
+) -> Result<Vec<Finding>> {
+    let mut facts = Facts::default();
+    for directory in directories {
+        examine_directory(disk, directory, &mut facts, notices).await?;
+    }
+    live::examine_source(source, String::new(), &mut facts).await?;
+    Ok(rules::examine(&facts))
+}
+
+async fn examine_directory(
+    disk: &Disk,
+    directory: &Path,
+    facts: &mut Facts,
+    notices: &dyn Notices,
+) -> Result<()> {
+    let directory =
+        std::path::absolute(directory).map_err(|error| Error::unreadable(directory, error))?;
+    let file = tables::examine(disk, &directory, facts, notices).await?;
+    facts.machine = Some(machine::examine(&directory, file.as_deref()));
+    Ok(())
 }

@@ -16,7 +16,7 @@ const CQL: &str = "CREATE TABLE halcyon_views.slow_requests (
     table_name text,
     waited_us bigint
 ) WITH ID = be6909a8-a773-3954-884d-8206bf8eb0a2
-    AND comment = 'the last requests that took longer than slow_query_log_timeout: how long each waited for its core, and how long it was executed';";
+    AND comment = 'the last requests that took longer than slow_query_log_timeout, 0 is the newest: how long each waited for its core, and how long it was executed';";
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with([
@@ -30,7 +30,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "table_name",
         "waited_us",
     ]);
-    for (number, request) in (0_u64..).zip(node.facts.slow_queries.requests()) {
+    for (number, request) in (0_u64..).zip(node.facts.slow_queries.requests().into_iter().rev()) {
         rows.push([
             number.into(),
             request.client.into(),

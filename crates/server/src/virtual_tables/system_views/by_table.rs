@@ -140,7 +140,7 @@ fn latencies(node: &Node, measure: Measure, rows: &mut Rows<'_>) {
     }
 }
 
-fn histograms(node: &Node, measure: Measure, rows: &mut Rows<'_>) {
+pub(in crate::virtual_tables) fn histograms(node: &Node, measure: Measure, rows: &mut Rows<'_>) {
     let mut rows = rows.with(["keyspace_name", "table_name", "count", "max", "p50th", "p99th"]);
     for (keyspace, table, summary) in node.engine.tables().summaries(measure) {
         rows.push([

@@ -3,7 +3,7 @@
 
 use crate::virtual_tables::table::VirtualTable;
 
-pub(in crate::virtual_tables) const TABLES: [VirtualTable; 19] = [
+pub(in crate::virtual_tables) const TABLES: [VirtualTable; 18] = [
     VirtualTable::empty(
         "CREATE TABLE system_views.credentials_cache_keys (
     role text PRIMARY KEY
@@ -399,16 +399,5 @@ pub(in crate::virtual_tables) const TABLES: [VirtualTable; 19] = [
     status_success_timestamp timestamp,
     success_message text
 ) WITH ID = d5f37e09-3f11-3f10-894a-59f6378b5d5a;",
-    ),
-    VirtualTable::empty(
-        "CREATE TABLE system_views.system_logs (
-    timestamp timestamp,
-    order_in_millisecond int,
-    level text,
-    logger text,
-    message text,
-    PRIMARY KEY (timestamp, order_in_millisecond)
-) WITH ID = 95df5040-98b5-3cdd-907f-17bd96651f58
-    AND comment = 'Cassandra logs';",
     ),
 ];

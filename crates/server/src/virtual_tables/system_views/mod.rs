@@ -13,5 +13,6 @@ pub(super) mod settings;
 pub(super) mod slow_queries;
 pub(super) mod snapshots;
 pub(super) mod sstable_tasks;
+pub(super) mod system_logs;
 pub(super) mod system_properties;
 pub(super) mod thread_pools;

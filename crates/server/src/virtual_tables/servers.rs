@@ -1,0 +1,26 @@
+//! What virtual tables ask of the shards' servers.
+
+use futures_util::future::LocalBoxFuture;
+use halcyon_client::Rows;
+use halcyon_io::JobLost;
+use halcyon_query::Result;
+
+use crate::running::Shown;
+
+/// The servers of all shards, which are asked on their threads.
+pub(crate) trait Servers: Send + Sync {
+    /// The requests that each shard executes now.
+    fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, JobLost>>>;
+
+    /// The rows of a statement that the node itself executes.
+    fn select(&self, statement: String) -> LocalBoxFuture<'_, Result<Rows>>;
+
+    /// Loads the denied partitions now.
+    fn load_denylist(&self) -> LocalBoxFuture<'_, Result<()>>;
+
+    /// Has all shards forget what they know of roles, permissions and credentials.
+    fn forget_access(&self);
+
+    /// Estimates the sizes of tables now.
+    fn refresh_size_estimates(&self) -> LocalBoxFuture<'_, Result<()>>;
+}

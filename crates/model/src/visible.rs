@@ -39,6 +39,12 @@ mod tests {
         assert_eq!(visible("\u{1b}[2Jé\r\n漢字"), "\\u{1b}[2Jé\\r\n漢字");
     }
 
+    /// Proves that what is in one line has no end of a line but as it is written.
+    #[test]
+    fn one_line() {
+        assert_eq!(in_one_line("\u{1b}[2Jé\r\n漢字\n"), "\\u{1b}[2Jé\\r\\n漢字");
+    }
+
     /// Proves that a text cannot begin a line.
     #[test]
     fn other_lines_are_indented() {

@@ -106,7 +106,7 @@ fn ranges(scan: &Scan) -> Vec<PrimaryKeyRange> {
 pub(super) fn check_sstables(
     coordinator: &Coordinator,
     scan: &mut Scan,
-    range: &PlaceRange,
+    range: &PrimaryKeyRange,
 ) -> Result<()> {
     let bounds = coordinator.guardrails().of_node(Threshold::SaiSstableIndexesPerQuery);
     if bounds == Bounds::default() {

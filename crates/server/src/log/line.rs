@@ -147,10 +147,4 @@ mod tests {
         assert_eq!(logger_of(here), "server.log.line");
         assert_eq!(source_of(here), format!("line.rs:{}", here.line()));
     }
-
-    /// Proves that no text of a client can begin a line of its own or move the cursor.
-    #[test]
-    fn texts_are_in_one_line() {
-        assert_eq!(in_one_line("\u{1b}[2Jé\r\n漢字"), "\\u{1b}[2Jé\\r\\n漢字");
-    }
 }

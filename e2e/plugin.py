@@ -73,6 +73,10 @@ class Node:
         except DeskError:
             return False
 
+    def is_ready(self):
+        """The agent has tested the service and set the tables."""
+        return self.has_plugin() and self.get("ForAllTables") == "true"
+
     def counts(self, attribute):
         """An attribute that has numbers by name."""
         rows = re.findall(r"contents=\{key=(.*?), value=(\d+)\}", self.get(attribute))
@@ -182,7 +186,7 @@ def cassandra(options, folder, form, *settings, agent=(), release=opened.RELEASE
     with opened.cassandra(options, folder, form, *settings, jvm=jvm(options, *agent, **given), release=release) as (session, facts):
         node = Node(options, session, facts)
         try:
-            until(node.has_plugin, "the plug-in has not started")
+            until(node.is_ready, "the plug-in has not started")
             yield node
         finally:
             node.close()

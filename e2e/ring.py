@@ -51,7 +51,7 @@ class Ring:
         self._clusters[number] = opened.cluster(facts)
         node = self.nodes[number] = Node(self._options, self._clusters[number].connect(), facts)
         if with_jar:
-            until(node.has_plugin, "the plug-in has not started")
+            until(node.is_ready, "the plug-in has not started")
         return node
 
     def nodetool(self, number, *arguments):

@@ -13,7 +13,7 @@ public interface HalcyonMBean
 
     void setEnabled(boolean enabled);
 
-    /** Whether the agent hands all tables over; false: those that `halcyon compact --node` has set. */
+    /** Whether the agent has handed all tables over; false: those that `halcyon compact --node` has set. */
     boolean isForAllTables();
 
     /** running PID, or why it does not run: exit status, and what it said on standard error. */

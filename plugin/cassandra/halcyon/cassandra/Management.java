@@ -35,7 +35,8 @@ final class Management extends StandardMBean implements HalcyonMBean
     @Override
     public boolean isForAllTables()
     {
-        return plugin.overlay != null;
+        Overlay overlay = plugin.overlay;
+        return overlay != null && overlay.hasLooked();
     }
 
     @Override

@@ -30,7 +30,7 @@ final class Overlay implements SchemaChangeListener
     private final Options options;
     private volatile Names include;
     private volatile Names exclude;
-    private boolean hasLooked;
+    private volatile boolean hasLooked;
     private final ScheduledExecutorService executor = Executors.newSingleThreadScheduledExecutor(work -> {
         Thread thread = new Thread(work, "halcyon-overlay");
         thread.setDaemon(true);
@@ -49,6 +49,12 @@ final class Overlay implements SchemaChangeListener
     {
         Schema.instance.registerListener(this);
         executor.scheduleWithFixedDelay(this::look, 0, EVERY_SECONDS, TimeUnit.SECONDS);
+    }
+
+    /** The tables that were there at the start are handed over. */
+    boolean hasLooked()
+    {
+        return hasLooked;
     }
 
     Names include()

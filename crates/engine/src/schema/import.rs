@@ -178,7 +178,7 @@ impl Schema {
         let version = self.storage.version;
         let mut transaction =
             Transaction::begin(disk, [folder.clone()], "import", &id, version).await?;
-        let placed = self.place(store, &folder, found, options, &mut transaction).await;
+        let placed = self.link(store, &folder, found, options, &mut transaction).await;
         let added = match placed {
             Ok(added) => added,
             Err(e) => {
@@ -204,7 +204,7 @@ impl Schema {
     }
 
     /// Gives the files their second names, durably, and opens them.
-    async fn place(
+    async fn link(
         &self,
         store: &Arc<Store>,
         folder: &Path,
@@ -228,8 +228,8 @@ impl Schema {
                 let from = listed.descriptor.directory.join(&name);
                 let to = folder.join(descriptor.file_prefix() + component);
                 match component == Component::Statistics.to_string() {
-                    true => self.place_statistics(&from, &to, &descriptor, options).await?,
-                    false => place_file(disk, &from, &to, options.copies).await?,
+                    true => self.write_statistics(&from, &to, &descriptor, options).await?,
+                    false => link_file(disk, &from, &to, options.copies).await?,
                 }
             }
             let mode = self.storage.options.read_mode;
@@ -240,7 +240,7 @@ impl Schema {
         Ok(added)
     }
 
-    async fn place_statistics(
+    async fn write_statistics(
         &self,
         from: &Path,
         to: &Path,
@@ -265,7 +265,7 @@ fn names(listed: &ListedSSTable) -> Vec<String> {
     known.chain(listed.extra.iter().cloned()).map(|name| prefix.clone() + &name).collect()
 }
 
-async fn place_file(disk: &Disk, from: &Path, to: &Path, copies: bool) -> Result<()> {
+async fn link_file(disk: &Disk, from: &Path, to: &Path, copies: bool) -> Result<()> {
     if !copies && disk.hard_link(from, to).await.is_ok() {
         // Its writer may not have synced it.
         if disk.append_sync(to, &[]).await.is_ok() {

@@ -58,7 +58,7 @@ Exit codes: 0 done, or nothing to do, 2 wrong command line, release or answer, 3
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
-    place: Place,
+    place: CassandraArgs,
     #[command(flatten)]
     jar: JarArgs,
 }
@@ -79,7 +79,7 @@ struct JarArgs {
 }
 
 #[derive(Debug, Args)]
-struct Place {
+struct CassandraArgs {
     /// The directory that has Cassandra's lib/, or its jar
     #[arg(long, value_name = "DIR")]
     cassandra_home: PathBuf,
@@ -91,7 +91,7 @@ struct Place {
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
     #[command(flatten)]
-    place: Place,
+    place: CassandraArgs,
     /// Show the change and do nothing
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
@@ -151,7 +151,11 @@ async fn look(args: &CheckArgs, disk: &Disk, console: Console) -> Result<()> {
 }
 
 /// What differs from the files that are there: the script has our lines, or none, and no other file has any.
-async fn changes(disk: &Disk, place: &Place, ours: Option<&[String]>) -> Result<Vec<Change>> {
+async fn changes(
+    disk: &Disk,
+    place: &CassandraArgs,
+    ours: Option<&[String]>,
+) -> Result<Vec<Change>> {
     let found = home::options(disk, &place.cassandra_home, place.cassandra_conf.as_deref()).await?;
     for file in found.others.iter().chain([&found.script]) {
         if let Some(line) = Lines::of(&file.text).by_hand() {

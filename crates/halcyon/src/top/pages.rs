@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::grid::{Column, grid};
 use super::sample::{Pace, Percentiles, Sample};
-use super::screen::{Moment, Page, Role, Screen};
+use super::screen::{Look, Page, Role, Screen};
 use super::units::{NOTHING, latency, rate, span};
 use crate::nodetool::file_size;
 
@@ -32,8 +32,8 @@ fn overview(screen: &Screen, now: &Sample, width: usize) -> Lines {
 
 /// The figures of a request, and its p99 over time in what is left of the line.
 fn latencies(screen: &Screen, now: &Sample, width: usize) -> Lines {
-    const FIGURES: usize = 52;
-    let room = width.saturating_sub(FIGURES);
+    const LATENCIES: usize = 52;
+    let room = width.saturating_sub(LATENCIES);
     let title = screen.style(Role::Title);
     let over_time = match room {
         0..10 => String::new(),
@@ -47,7 +47,7 @@ fn latencies(screen: &Screen, now: &Sample, width: usize) -> Lines {
         "Latency", "p50", "p99", "p99.9", "per s"
     );
     let mut lines = vec![Line::styled(heads, title)];
-    type Of = (&'static str, fn(&Sample) -> &Percentiles, fn(&Moment) -> u64);
+    type Of = (&'static str, fn(&Sample) -> &Percentiles, fn(&Look) -> u64);
     let requests: [Of; 3] = [
         ("reads", |of| &of.reads, |moment| moment.reads_p99),
         ("ranges", |of| &of.ranges, |moment| moment.ranges_p99),
@@ -68,7 +68,7 @@ fn latencies(screen: &Screen, now: &Sample, width: usize) -> Lines {
         spans.extend(sparks(screen, room, p99));
         lines.push(Line::from(spans));
     }
-    let mut marks = vec![Span::raw(format!("{:<FIGURES$}", " compacting"))];
+    let mut marks = vec![Span::raw(format!("{:<LATENCIES$}", " compacting"))];
     let moments = last(screen, room).map(|moment| moment.is_some_and(|of| of.is_compacting));
     let marked: String =
         moments.map(|is_compacting| if is_compacting { '■' } else { ' ' }).collect();
@@ -78,16 +78,16 @@ fn latencies(screen: &Screen, now: &Sample, width: usize) -> Lines {
 }
 
 /// As many of the last moments as have room.
-fn last(screen: &Screen, room: usize) -> impl Iterator<Item = Option<Moment>> {
+fn last(screen: &Screen, room: usize) -> impl Iterator<Item = Option<Look>> {
     let skipped = screen.moments.len().saturating_sub(room);
     screen.moments.iter().skip(skipped).copied()
 }
 
 /// A bar for each moment, of eight heights; those with a compaction in another colour.
-fn sparks(screen: &Screen, room: usize, value: fn(&Moment) -> u64) -> Vec<Span<'static>> {
+fn sparks(screen: &Screen, room: usize, value: fn(&Look) -> u64) -> Vec<Span<'static>> {
     const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
     let most = last(screen, room).flatten().map(|of| value(&of)).max().unwrap_or(0).max(1);
-    let bar = |moment: Option<Moment>| match moment.map(|of| (value(&of), of.is_compacting)) {
+    let bar = |moment: Option<Look>| match moment.map(|of| (value(&of), of.is_compacting)) {
         None | Some((0, _)) => Span::raw(" "),
         Some((value, is_compacting)) => {
             let height = (value as f64 / most as f64 * 7.0).round() as usize;

@@ -55,7 +55,7 @@ struct Sort {
 
 /// What the lines over time show of one look.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct Look {
     pub(super) reads_p99: u64,
     pub(super) ranges_p99: u64,
     pub(super) writes_p99: u64,
@@ -81,7 +81,7 @@ pub(super) struct Screen {
     pub(super) now: Option<Sample>,
     before: Option<Sample>,
     /// Oldest first; `None`: there was no connection.
-    pub(super) moments: VecDeque<Option<Moment>>,
+    pub(super) moments: VecDeque<Option<Look>>,
     /// Why there is no connection.
     pub(super) lost: Option<String>,
     pub(super) page: Page,
@@ -121,7 +121,7 @@ impl Screen {
     }
 
     pub(super) fn take(&mut self, sample: Sample) {
-        self.remember(Some(Moment {
+        self.remember(Some(Look {
             reads_p99: sample.reads.p99,
             ranges_p99: sample.ranges.p99,
             writes_p99: sample.writes.p99,
@@ -138,7 +138,7 @@ impl Screen {
         self.lost = Some(why);
     }
 
-    fn remember(&mut self, moment: Option<Moment>) {
+    fn remember(&mut self, moment: Option<Look>) {
         if self.moments.len() == MOMENTS_MAX {
             self.moments.pop_front();
         }

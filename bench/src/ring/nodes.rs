@@ -118,8 +118,8 @@ impl Ring {
                 seen().split(',').count() == usize::from(nodes)
             })?;
             if who.is_halcyon() {
-                let mut enabled = || member.jmx.get(PLUGIN, "Enabled").unwrap_or_default();
-                wait_until("the plug-in has started", || enabled() == "true")?;
+                let mut enabled = || member.jmx.get(PLUGIN, "ForAllTables").unwrap_or_default();
+                wait_until("the plug-in has all tables", || enabled() == "true")?;
             }
         }
         let ring = Ring { members, has_jar: who.is_halcyon() };

@@ -486,10 +486,10 @@ fn restrictions_that_cannot_be_had_are_named() {
 fn all_that_is_wrong_is_told() {
     let text = "cdc_enabled: true\nfoo: 1\nshards: 0\nmemtable_flush_writers: -1\ncommitlog_sync: often\n\
                  column_index_size: 64\nauthenticator: LdapAuthenticator\nconcurrent_compactors: 1000000\n\
-                 native_transport_port: 70000\nincremental_backups: true\npartitioner: RandomPartitioner\n";
+                 native_transport_port: 70000\nmax_mutation_size: 1MiB\npartitioner: RandomPartitioner\n";
     let message = load(text).unwrap_err().to_string();
     for name in [
-        "cdc_enabled, incremental_backups",
+        "max_mutation_size, cdc_enabled",
         "[foo]",
         "`0` of shards",
         "of commitlog_sync",

@@ -83,8 +83,10 @@ fn words(name: &str) -> Vec<String> {
         if letter == '_' || (letter.is_uppercase() && before.is_lowercase()) {
             words.push(String::new());
         }
-        if letter != '_' {
-            words.last_mut().map(|word| word.extend(letter.to_lowercase()));
+        if letter != '_'
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(letter.to_lowercase());
         }
         before = letter;
     }

@@ -7,6 +7,7 @@ use halcyon_model::CqlType;
 use halcyon_model::options::TableOptions;
 use halcyon_model::request::SchemaAction;
 use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableSchema};
+use halcyon_model::types::quote_identifier_if_needed;
 
 use super::column_type::{expand_user_types, resolve};
 use super::context::{
@@ -327,7 +328,8 @@ fn rename(schema: &mut TableSchema, table: &Table, from: &Name, to: &Name) -> Re
     let is_hidden =
         |from: &Name| exists(schema, &from.text) && table.find_column(&from.text).is_none();
     if !exists(schema, &from.text) || schema.options.compact_storage && is_hidden(from) {
-        return Err(invalid(format!("Undefined column name {} in table {full}", from.text)));
+        let name = quote_identifier_if_needed(&from.text);
+        return Err(invalid(format!("Undefined column name {name} in table {full}")));
     }
     let in_key = |column: &&mut ColumnDef| column.name == from.text;
     let is_key = schema.partition_key.iter().chain(&schema.clustering).any(|c| c.name == from.text);

@@ -300,6 +300,7 @@ pub(super) fn remove(
     context: &Context<'_>,
 ) -> Result<Change> {
     forbidden(catalog, name, "DROP", &format!("keyspace {name}"))?;
+    checks::keyspace_name(name)?;
     context.guard.allow(Flag::DropKeyspace).map_err(violated)?;
     if catalog.keyspace(name).is_none() {
         return if if_exists {

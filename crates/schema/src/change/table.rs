@@ -35,6 +35,8 @@ pub(super) fn create(
     let key = declared_key(create)?;
     let keyspace = keyspace_name(&create.name, context)?;
     forbidden(catalog, keyspace, "CREATE", &format!("all tables in {keyspace}"))?;
+    let given = &create.properties.options;
+    let options = table_options::for_new_table(given, context.default_compaction)?;
     let known = existing(catalog, keyspace)?;
     if known.tables.contains_key(name) {
         if create.if_not_exists {
@@ -48,8 +50,7 @@ pub(super) fn create(
             ),
         });
     }
-    let given = &create.properties.options;
-    let options = table_options::for_new_table(given, context.default_compaction)?;
+    table_options::check_names(given)?;
     if create.columns.iter().any(|column| column.mask.is_some()) {
         mask::check_enabled(context)?;
     }

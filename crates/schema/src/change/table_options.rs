@@ -9,12 +9,13 @@ use crate::{Error, Result};
 /// An option that Cassandra knows and does not take by default.
 const AUTO_REPAIR: &str = "auto_repair";
 
+/// The names are not checked: Cassandra reads the values to ask its guardrails, before it looks for keyspace and table.
 pub(super) fn for_new_table(
     stated: &[TableOption],
     default_compaction: Option<&MapOption<Compaction>>,
 ) -> Result<TableOptions> {
     let mut options = TableOptions::default();
-    read(&mut options, stated)?;
+    read_values(&mut options, stated)?;
     options.compaction = options.compaction.or_else(|| default_compaction.cloned());
     options.complete();
     Ok(options)
@@ -57,10 +58,19 @@ fn refused(option: &TableOption, error: OptionError) -> Error {
 
 /// Unknown names are refused after invalid values, as in Cassandra.
 fn read(options: &mut TableOptions, stated: &[TableOption]) -> Result<()> {
+    read_values(options, stated)?;
+    check_names(stated)
+}
+
+fn read_values(options: &mut TableOptions, stated: &[TableOption]) -> Result<()> {
     for name in NAMES {
         let Some(option) = find(stated, name) else { continue };
         options.set(name, given(&option.value)).map_err(|error| refused(option, error))?;
     }
+    Ok(())
+}
+
+pub(super) fn check_names(stated: &[TableOption]) -> Result<()> {
     let known = |name: &str| name == "id" || name == AUTO_REPAIR || NAMES.contains(&name);
     let mut names: Vec<&str> = stated.iter().map(|option| option.name.text.as_str()).collect();
     // Cassandra's message names the first of a HashMap that has grown with the options.

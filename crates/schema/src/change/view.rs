@@ -153,7 +153,7 @@ fn selected(create: &CreateView, base: &Table) -> Result<BTreeSet<String>> {
                 if base.find_column(&name.text).is_none() {
                     return Err(invalid(format!(
                         "Undefined column name {} in table {}",
-                        name.text,
+                        quoted(&name.text),
                         base.full_name()
                     )));
                 }
@@ -290,6 +290,7 @@ fn table(
     let name = &create.name.name;
     let stated = &create.properties.options;
     let options = table_options::for_new_table(stated, context.default_compaction)?;
+    table_options::check_names(stated)?;
     let id = table_options::table_id(stated)?;
     table_options::check(&options)?;
     if options.default_time_to_live != 0 {

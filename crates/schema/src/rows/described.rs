@@ -253,11 +253,8 @@ fn table_cells(table: &Table) -> Cells {
             ("where_clause", text(&view.where_clause)),
         ]),
     }
-    // Older nodes of a cluster do not know these: they are written only where they say something. Cassandra writes `cdc` only where
-    // it captures changes, and so forgets the option at its next start; what is accepted is kept here.
-    if options.cdc == Some(true) {
-        cells.insert("cdc", vec![1]);
-    }
+    // Older nodes of a cluster do not know these: they are written only where they say something. `cdc` is written
+    // only by nodes that capture changes, which this one does not.
     if let Some(memtable) = options.memtable.as_deref().filter(|name| *name != "default") {
         cells.insert("memtable", text(memtable));
     }

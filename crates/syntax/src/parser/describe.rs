@@ -39,8 +39,7 @@ fn target(cursor: &mut Cursor<'_>) -> Result<DescribeTarget> {
         cursor.expect_word("schema")?;
         return Ok(DescribeTarget::Schema { full: true });
     }
-    if cursor.is_word("schema") && ends {
-        cursor.next();
+    if cursor.eat_word("schema") {
         return Ok(DescribeTarget::Schema { full: false });
     }
     let only = cursor.is_word("only") && second.is_word("keyspace");

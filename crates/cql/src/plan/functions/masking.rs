@@ -166,6 +166,9 @@ impl Mask {
                         .unwrap_or(0)
                 };
                 let text = String::from_utf8_lossy(value);
+                // Java's encoder has a question mark for what is not ASCII.
+                let is_ascii = *function.returns.base() == CqlType::Ascii && !padding.is_ascii();
+                let padding = if is_ascii { '?' } else { padding };
                 Ok(Some(self.hide(&text, margin(1), margin(2), padding)))
             }
         }

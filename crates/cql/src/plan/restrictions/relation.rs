@@ -3,6 +3,7 @@
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 use halcyon_model::schema::ColumnKind;
+use halcyon_model::types::quote_identifier_if_needed;
 
 use super::indexes::has_supporting;
 use super::{BoundTerm, Entry, TupleList, TupleTerm, What};
@@ -17,6 +18,7 @@ pub(in crate::plan) fn text(relation: &Relation) -> String {
 }
 
 fn undefined(table: &Table, name: &str) -> Error {
+    let name = quote_identifier_if_needed(name);
     Error::InvalidRequest(format!("Undefined column name {name} in table {}", table.full_name()))
 }
 

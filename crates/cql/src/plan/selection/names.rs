@@ -3,6 +3,7 @@
 use halcyon_syntax::ast::{RawSelector, RawTerm};
 
 use crate::plan::functions::{COUNT_ROWS, cast_target};
+use crate::plan::term::shown_type;
 
 fn bound(term: &Option<RawTerm>) -> String {
     term.as_ref().map(RawTerm::to_string).unwrap_or_default()
@@ -49,7 +50,9 @@ pub(super) fn shown(selector: &RawSelector, hides: &dyn Fn(&RawSelector) -> bool
             format!("{}[{}..{}]", name(selector), bound(from), bound(to))
         }
         RawSelector::Term(term) => term.to_string(),
-        RawSelector::TypeHint { to, selector } => format!("({}){}", to.text, name(selector)),
+        RawSelector::TypeHint { to, selector } => {
+            format!("({}){}", shown_type(&to.text), name(selector))
+        }
         RawSelector::List(items) => format!("[{}]", joined(items)),
         RawSelector::Set(items) => format!("{{{}}}", joined(items)),
         RawSelector::Map(entries) => {

@@ -145,12 +145,25 @@ impl<'a, 'b> Preparing<'a, 'b> {
 
     fn hinted(&mut self, whole: &Resolved<'_>, of: &Resolved<'_>) -> Result<Item> {
         let to = whole.exact.clone().ok_or_else(|| cannot_infer(whole.raw))?;
-        let composed = match of.raw {
-            RawSelector::List(_) | RawSelector::Set(_) => true,
+        if let (RawSelector::List(items), CqlType::Vector(_, dimension)) = (of.raw, to.thawed())
+            && items.len() != *dimension as usize
+        {
+            return Err(Error::InvalidRequest(format!(
+                "Unable to create a vector selector of type {} from {} elements",
+                to.cql_name(),
+                items.len()
+            )));
+        }
+        let is_asked = match of.raw {
+            RawSelector::List(_) | RawSelector::Set(_) | RawSelector::Term(_) => true,
             RawSelector::Tuple(items) => items.len() > 1,
             _ => false,
         };
-        if !composed || SelectorArgument::new(of, self.to).matches(&to).is_assignable() {
+        // The type of a hint is frozen, that of a column of cells is not.
+        let is_of_cells = matches!(of.raw, RawSelector::Column(_))
+            && of.exact.as_ref().is_some_and(CqlType::is_multi_cell);
+        let fits = || SelectorArgument::new(of, self.to).matches(&to).is_assignable();
+        if !is_of_cells && (!is_asked || fits()) {
             let item = self.selector(of, Some(&to))?;
             if assignable(&item.cql_type, &to).is_assignable() {
                 return Ok(Item { selector: item.selector, cql_type: to });
@@ -201,11 +214,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             }
             RawSelector::Field { selector, field } => {
                 let index = field_index(cql_type, selector, field)?;
-                if cql_type.is_multi_cell() {
-                    Part::Field(u16::try_from(index.0).unwrap_or(u16::MAX))
-                } else {
-                    Part::Whole
-                }
+                Part::Field(u16::try_from(index.0).unwrap_or(u16::MAX))
             }
             _ => Part::Whole,
         })
@@ -381,8 +390,16 @@ impl<'a, 'b> Preparing<'a, 'b> {
         fields: Vec<(&Name, &RawSelector)>,
         udt: Box<UserType>,
     ) -> Result<Item> {
+        let is_field = |name: &str| udt.fields.iter().any(|(of, _)| of == name.as_bytes());
+        if let Some((unknown, _)) = fields.iter().find(|(name, _)| !is_field(&name.text)) {
+            return Err(Error::InvalidRequest(format!(
+                "Unknown field '{}' in value of user defined type {}",
+                unknown.text,
+                String::from_utf8_lossy(&udt.name)
+            )));
+        }
         let given: HashMap<&[u8], &RawSelector> =
-            fields.into_iter().rev().map(|(name, raw)| (name.text.as_bytes(), raw)).collect();
+            fields.into_iter().map(|(name, raw)| (name.text.as_bytes(), raw)).collect();
         let null = RawSelector::Term(RawTerm::Null);
         let mut selectors = Vec::with_capacity(udt.fields.len());
         for (name, cql_type) in &udt.fields {

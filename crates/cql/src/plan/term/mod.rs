@@ -24,7 +24,7 @@ pub use super::eval::Bound;
 pub use constant::constant;
 pub use literal::parse_literal;
 pub use preparation::Preparation;
-pub(crate) use prepare::with_keyspace;
+pub(crate) use prepare::{shown_type, with_keyspace};
 pub(crate) use raw::{Inference, RawArgument, resolve_type, type_matches};
 
 /// A term that is ready to be evaluated.

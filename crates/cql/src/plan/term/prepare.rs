@@ -14,6 +14,7 @@ use crate::plan::eval::{Composed, Node, Shape};
 use crate::plan::functions::{Match, Scope};
 use halcyon_schema::catalog::Keyspace;
 use halcyon_syntax::ast::{LiteralKind, Name, QualifiedName, RawTerm, TypeText};
+use halcyon_syntax::lexer::{TokenKind, tokens};
 use halcyon_syntax::{Error, Result};
 
 /// Prepares the parts of one term.
@@ -97,13 +98,13 @@ fn prepare_hint<'r>(
     if !to.inference.matches(term, &cql_type)?.is_assignable() {
         return Err(Error::InvalidRequest(format!(
             "Cannot cast value {term} to type {}",
-            with_keyspace(hint, to.to.own())
+            shown_type(&with_keyspace(hint, to.to.own()))
         )));
     }
     if !type_matches(&cql_type, &receiver.cql_type).is_assignable() {
         return Err(Error::InvalidRequest(format!(
             "Cannot assign value ({}){term} to {} of type {}",
-            with_keyspace(hint, to.to.own()),
+            shown_type(&with_keyspace(hint, to.to.own())),
             receiver.name,
             receiver.cql_type.cql_name()
         )));
@@ -112,20 +113,29 @@ fn prepare_hint<'r>(
     prepare_node(term, receiver, to)
 }
 
-/// A type as messages show it: user-defined types with the keyspace of the statement.
+/// A type as messages show it: without quotes.
+pub(crate) fn shown_type(text: &str) -> String {
+    text.replace('"', "")
+}
+
+/// A type with the keyspace of the statement before user-defined types.
 pub(crate) fn with_keyspace(text: &TypeText, keyspace: Option<&Arc<Keyspace>>) -> String {
-    let is_type = |word| keyspace.filter(|of| of.types.contains_key(word));
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let mut shown = String::new();
-    for part in text.text.split_inclusive(|c| !is_word(c)) {
-        let word = part.trim_end_matches(|c| !is_word(c));
-        if let Some(keyspace) = is_type(word).filter(|_| !shown.ends_with('.')) {
-            shown.push_str(&keyspace.name);
-            shown.push('.');
+    let is_type = |name: &str| keyspace.filter(|of| of.types.contains_key(name));
+    let mut spelled = String::new();
+    for token in tokens(&text.text) {
+        let is_name = matches!(token.kind, TokenKind::Word | TokenKind::QuotedName);
+        if let Some(keyspace) =
+            is_type(&token.value()).filter(|_| is_name && !spelled.ends_with('.'))
+        {
+            spelled.push_str(&keyspace.name);
+            spelled.push('.');
         }
-        shown.push_str(part);
+        spelled.push_str(token.text);
+        if token.is_symbol(",") {
+            spelled.push(' ');
+        }
     }
-    shown
+    spelled
 }
 
 fn prepare_call<'r>(

@@ -7,6 +7,7 @@
 
 use halcyon_cql::plan::select::BoundSelect;
 use halcyon_model::request::Consistency;
+use halcyon_model::units;
 use halcyon_stream::{Fragment, Row};
 
 use crate::command::{all_tokens, command, tokens};
@@ -20,7 +21,7 @@ pub(crate) struct SizeGuard {
     is_on: bool,
     /// Bytes of the local read.
     local: u64,
-    /// Rows of the page when it was looked at last, and the bytes of their values.
+    /// Rows of the page at the last check, and the bytes of their values.
     seen: (u32, u64),
     warnings: Vec<String>,
 }
@@ -109,23 +110,11 @@ impl SizeGuard {
 
 fn coordinated(select: &BoundSelect, level: &str, threshold: u64) -> String {
     let (table, tokens) = (select.plan.table.full_name(), all_tokens(select));
-    let threshold = grouped(threshold);
+    // As Java's `%,d`.
+    let threshold = units::count(threshold);
     format!(
         "Read on table {table} has exceeded the size {level} threshold of {threshold} bytes with {tokens}"
     )
-}
-
-/// `12,345`
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// Bytes of the values in a page: each has its length before it.
@@ -138,16 +127,4 @@ fn size_of_row(row: &Row<'_>) -> u64 {
     let cells =
         row.cells.iter().map(|cell| cell.path.of(row.bytes).len() + cell.value.of(row.bytes).len());
     (row.clustering.len() + cells.sum::<usize>()) as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves how Cassandra's `%,d` writes numbers.
-    #[test]
-    fn thousands_are_grouped() {
-        let shown = [0, 999, 1_000, 12_345, 1_234_567].map(grouped);
-        assert_eq!(shown, ["0", "999", "1,000", "12,345", "1,234,567"]);
-    }
 }

@@ -1,8 +1,8 @@
 //! Names against GLOSSARY.md: a definition does not have a name of its column *not*.
 //!
 //! 1. The column is read from the table, so a word that is added there is enforced from then on. What stands in parentheses explains.
-//! 2. A name is split into its words, `ReplayPlace` and `replay_place` alike. Items, methods and associated items of production code
-//!    are looked at; fields and variables are not, for `rest` is a good name of what is left of a slice.
+//! 2. A name is split into its words, `ReplayPlace` and `replay_place` alike. The check reads items, methods and associated items of
+//!    production code; it skips fields and variables, for `rest` is a good name of the end of a slice.
 //! 3. Words of the column that have another meaning here, by which they are right, are listed with it.
 
 use std::collections::BTreeMap;
@@ -31,9 +31,6 @@ const OTHER_MEANING: [(&str, &str); 17] = [
     ("view", "a materialized one"),
     ("wait", "of a task"),
 ];
-
-/// How many names are older than the check. A number may fall, not rise.
-const KNOWN: [(&str, usize); 0] = [];
 
 pub(super) fn check(sources: &[Source]) -> Result<Vec<String>> {
     let text = fs::read_to_string(repository().join("GLOSSARY.md"))?;
@@ -94,22 +91,11 @@ fn words(name: &str) -> Vec<String> {
 }
 
 fn against(word: &str, places: &[String]) -> Vec<String> {
-    let known = KNOWN.iter().find(|(of, _)| *of == word).map_or(0, |(_, count)| *count);
-    match places.len() {
-        count if count == known => Vec::new(),
-        count if count < known => {
-            vec![format!(
-                "{count} names have `{word}`, which GLOSSARY.md replaces; set KNOWN to it"
-            )]
-        }
-        count => {
-            let mut findings = places.to_vec();
-            findings.push(format!(
-                "{count} names have `{word}`, which GLOSSARY.md replaces; {known} known"
-            ));
-            findings
-        }
+    let mut findings = places.to_vec();
+    if let count @ 1.. = places.len() {
+        findings.push(format!("{count} names have `{word}`, which GLOSSARY.md replaces"));
     }
+    findings
 }
 
 #[cfg(test)]
@@ -131,9 +117,9 @@ mod tests {
         assert_eq!(words("REPLACED"), ["replaced"]);
     }
 
-    /// Proves that one name more is a finding with its place, and one less asks for a smaller number.
+    /// Proves that each name is a finding with its place, and that without names there are no findings.
     #[test]
-    fn a_count_only_falls() {
+    fn each_name_is_a_finding() {
         assert_eq!(against("nowhere", &["a".to_owned()]).len(), 2);
         assert!(against("nowhere", &[]).is_empty());
     }

@@ -14,7 +14,7 @@ const KNOWN: [(&str, usize); 7] = [
     ("crates/model", 1),
     ("crates/query", 3),
     ("crates/sstable", 1),
-    ("docs", 13),
+    ("docs", 12),
     ("e2e", 15),
     ("plugin", 1),
 ];

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) enum Update {
     Sample(Box<Sample>),
-    /// There is no connection, and why.
+    /// The connection failed, for this reason.
     Lost(String),
 }
 

@@ -138,7 +138,7 @@ mod tests {
         lines.iter().map(Line::to_string).collect()
     }
 
-    /// Proves that numbers stand right, wide characters count twice, and that texts are shortened where there is no room.
+    /// Proves that numbers align right, that wide characters take two columns, and that a narrow grid shortens texts.
     #[test]
     fn columns_fit_the_width() {
         assert_eq!(

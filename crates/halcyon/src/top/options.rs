@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(given, ["db", "19", "me", "secret"]);
     }
 
-    /// Proves that what is wrong is named, with exit code 2.
+    /// Proves that each error names the wrong argument and exits with code 2.
     #[test]
     fn wrong_lines_are_refused() {
         for (line, why) in [

@@ -30,7 +30,7 @@ fn overview(screen: &Screen, now: &Sample, width: usize) -> Lines {
     lines
 }
 
-/// The figures of a request, and its p99 over time in what is left of the line.
+/// The figures of a request, and its p99 over time in the rest of the line.
 fn latencies(screen: &Screen, now: &Sample, width: usize) -> Lines {
     const LATENCIES: usize = 52;
     let room = width.saturating_sub(LATENCIES);
@@ -77,7 +77,7 @@ fn latencies(screen: &Screen, now: &Sample, width: usize) -> Lines {
     lines
 }
 
-/// As many of the last moments as have room.
+/// The last moments that fit into `room` columns.
 fn last(screen: &Screen, room: usize) -> impl Iterator<Item = Option<Look>> {
     let skipped = screen.moments.len().saturating_sub(room);
     screen.moments.iter().skip(skipped).copied()

@@ -1,5 +1,8 @@
 //! What virtual tables say at one moment.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
 use halcyon_client::{Row, Rows};
 use halcyon_io::clock::Instant;
 use halcyon_model::in_one_line;
@@ -186,7 +189,7 @@ impl Sample {
 
 /// By table, which is empty for the node, and measure.
 #[derive(Default)]
-struct Histograms(std::collections::BTreeMap<(String, String), Percentiles>);
+struct Histograms(BTreeMap<(String, String), Percentiles>);
 
 impl Histograms {
     fn take(&mut self, row: &Row<'_>) {
@@ -321,14 +324,11 @@ impl Slow {
 
 impl Client {
     fn of(row: &Row<'_>) -> Client {
-        let address = match row.address("address") {
-            Some(std::net::IpAddr::V6(address)) => format!("[{address}]:{}", row.count("port")),
-            Some(address) => format!("{address}:{}", row.count("port")),
-            None => String::new(),
-        };
+        let port = u16::try_from(row.count("port")).unwrap_or(0);
+        let address = row.address("address").map(|address| SocketAddr::new(address, port));
         let driver = [text(row, "driver_name"), text(row, "driver_version")].join(" ");
         Client {
-            address,
+            address: address.map_or(String::new(), |address| address.to_string()),
             user: text(row, "username"),
             keyspace: text(row, "keyspace_name"),
             driver: driver.trim().to_owned(),

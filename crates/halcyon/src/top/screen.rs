@@ -82,7 +82,7 @@ pub(super) struct Screen {
     before: Option<Sample>,
     /// Oldest first; `None`: there was no connection.
     pub(super) moments: VecDeque<Option<Look>>,
-    /// Why there is no connection.
+    /// The reason why the connection failed; `None` while it stands.
     pub(super) lost: Option<String>,
     pub(super) page: Page,
     sorts: [Sort; Page::ALL.len()],

@@ -104,8 +104,9 @@ mod tests {
         assert_eq!(bytes(0), "0 B");
         assert_eq!(bytes(1536), "1.5 KiB");
         assert_eq!(bytes(300 << 20), "300 MiB");
-        assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(12), "12");
+        let counts = [0, 999, 1_000, 12_345, 1_234_567].map(count);
+        assert_eq!(counts, ["0", "999", "1,000", "12,345", "1,234,567"]);
         assert_eq!(nanos(64_000), "64.0 µs");
         assert_eq!(nanos(900), "900 ns");
         assert_eq!(duration(Duration::from_secs(125)), "2m 5s");

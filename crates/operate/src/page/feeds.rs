@@ -35,7 +35,7 @@ pub(super) struct Feeds {
 
 struct Feed {
     events: broadcast::Sender<Bytes>,
-    /// When the feed looked last, in milliseconds since 1970; `None`: it has not yet.
+    /// The time of the last look, in milliseconds since 1970; `None` before the first.
     at: Option<i64>,
     /// What a new page gets: the newest rows of each panel, as JSON.
     rows: BTreeMap<&'static str, String>,

@@ -5,21 +5,15 @@
 //!    last looks. A stall of some milliseconds has many causes: it would be in the p99 of all these reads, but not in the median.
 //! 2. The target is `BESIDE_REST` times that. A `LatencyController` holds it.
 //! 3. A p99 is good for one load: twenty thousand reads a second take longer than two thousand, with or without compaction. When
-//!    reads come twice or half as often, and each `AGE_MAX`, at first more often, compaction steps back to `PROBE_RATE` for a look, a
-//!    second at most. That also separates slowness of another origin from compaction's own: it stays.
+//!    reads come twice or half as often, when the rate fell, and each `AGE_MAX`, compaction steps back to `PROBE_RATE` for a look, a
+//!    second at most. Slowness of another origin than compaction stays in that look: then the target is higher, and the rate is what it was.
 //! 4. Without a read for a second, or below `FEW` reads a second, compaction has all: there is no p99.
-//! 5. As many slow moments as come at rest are not compaction's fault (`noise.rs`).
-//! 6. It stays below what the machine sustains (`sustained.rs`).
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use halcyon_metrics::nanos;
-
 use crate::LatencyCounts;
-use crate::latency::{LatencyController, Sample, p99_ns};
-use crate::noise::Noise;
-use crate::sustained::Sustained;
+use crate::latency::{LatencyController, SETTLES, Sample, p99_ns};
 
 /// A p99 within this is what reads may take beside compaction.
 const BESIDE_REST: f64 = 1.25;
@@ -33,11 +27,9 @@ const LOOK: usize = 5;
 /// Looks that count.
 const LOOKS: usize = 2;
 const PROBE_MAX: Duration = Duration::from_secs(1);
-/// Operations that started before the rate fell are still running.
-const PROBE_SETTLES: Duration = Duration::from_millis(100);
 const AGE_MAX: Duration = Duration::from_secs(30);
-/// Until the first look beside compaction after what was learned at rest; each of these doubles it. Loads that jump do not have compaction
-/// probe all the time.
+/// Until the first look, if one is due, after what was learned at rest; each look doubles it. Loads that jump and rates that fall do not have
+/// compaction probe all the time.
 const AGE_MIN: Duration = Duration::from_secs(2);
 /// A change of the rate of reads by this factor, up or down, is another load.
 const ANOTHER_LOAD: f64 = 2.0;
@@ -51,7 +43,6 @@ const FEW: f64 = 10.0;
 #[derive(Debug, Clone)]
 pub struct AutoController {
     controller: LatencyController,
-    sustained: Sustained,
     rest: Rest,
     /// Reads per second, over about `LOAD_WINDOW` seconds.
     load: f64,
@@ -77,8 +68,10 @@ struct Rest {
     load: f64,
     /// Of the last.
     age: Duration,
-    /// At which the next is due.
-    age_max: Duration,
+    /// At which the next may be made.
+    age_min: Duration,
+    /// The rate fell since then.
+    is_doubted: bool,
 }
 
 impl Rest {
@@ -90,20 +83,21 @@ impl Rest {
             looks: VecDeque::new(),
             load,
             age: Duration::ZERO,
-            age_max: AGE_MIN,
+            age_min: AGE_MIN,
+            is_doubted: false,
         }
     }
 
-    fn learn(&mut self, sample: &Sample, load: f64, noise: &mut Noise) {
+    fn learn(&mut self, sample: &Sample, load: f64, controller: &mut LatencyController) {
         self.load = load;
         self.gathered.add(&sample.reads);
         self.gathered_for += sample.elapsed;
         if self.gathered.total() >= GATHERED_READS || self.gathered_for >= GATHERED_FOR {
-            let (target, gathered_for) = (self.target(), self.gathered_for);
-            let p99 = self.take();
-            if let Some(target) = target {
-                noise.learn(gathered_for, p99 > Some(nanos(target)));
+            if let Some(target) = self.target() {
+                controller.aim(target);
+                controller.learn(&self.gathered);
             }
+            self.take();
         }
         if self.p99s.len() == LOOK {
             self.complete();
@@ -111,12 +105,10 @@ impl Rest {
     }
 
     /// The p99 of what was gathered.
-    fn take(&mut self) -> Option<u64> {
-        let p99 = p99_ns(&self.gathered);
-        self.p99s.extend(p99);
+    fn take(&mut self) {
+        self.p99s.extend(p99_ns(&self.gathered));
         self.gathered = LatencyCounts::default();
         self.gathered_for = Duration::ZERO;
-        p99
     }
 
     /// A look, of what there is.
@@ -140,9 +132,8 @@ impl Rest {
     }
 
     fn is_due(&self, load: f64) -> bool {
-        self.looks.is_empty()
-            || self.age >= self.age_max
-            || self.age >= AGE_MIN && is_another(load, self.load)
+        let is_in_doubt = self.is_doubted || is_another(load, self.load);
+        self.looks.is_empty() || self.age >= if is_in_doubt { self.age_min } else { AGE_MAX }
     }
 }
 
@@ -155,7 +146,6 @@ impl AutoController {
     pub fn new(ceiling: Option<u64>) -> AutoController {
         AutoController {
             controller: LatencyController::new(Duration::MAX, ceiling).with_least(PROBE_RATE),
-            sustained: Sustained::unknown(PROBE_RATE),
             rest: Rest::under(0.0),
             load: 0.0,
             used: 0.0,
@@ -167,9 +157,7 @@ impl AutoController {
 
     /// Restarts under another ceiling; what was learned stays.
     pub fn set_ceiling(&mut self, ceiling: Option<u64>) {
-        let before =
-            std::mem::replace(&mut self.controller, AutoController::new(ceiling).controller);
-        self.controller.noise = before.noise;
+        self.controller.set_ceiling(ceiling);
         self.probe = None;
     }
 
@@ -238,15 +226,15 @@ impl AutoController {
     fn learn(&mut self, sample: &Sample) {
         if is_another(self.load, self.rest.load) {
             self.rest = Rest::under(self.load);
-            self.controller.noise.forget();
-            self.sustained.forget();
+            self.controller.acquit();
         }
-        self.sustained.rest(sample);
-        self.rest.learn(sample, self.load, &mut self.controller.noise);
+        self.controller.rest(sample);
+        self.rest.learn(sample, self.load, &mut self.controller);
     }
 
     fn go_on_probing(&mut self, sample: &Sample, probed: Duration) {
-        if probed >= PROBE_SETTLES {
+        let before = self.rest.target();
+        if probed >= SETTLES {
             self.learn(sample);
         }
         let probed = probed + sample.elapsed;
@@ -258,19 +246,21 @@ impl AutoController {
         if !has_looked {
             self.rest.complete();
         }
-        self.rest.age_max = (self.rest.age_max * 2).min(AGE_MAX);
+        if self.rest.is_doubted && self.rest.target() > before {
+            self.controller.acquit();
+        }
+        self.rest.is_doubted = false;
+        self.rest.age_min = (self.rest.age_min * 2).min(AGE_MAX);
         self.probe = None;
     }
 
     fn decide(&mut self, sample: &Sample) {
-        // What began just now is not in the mean yet.
-        let took = sample.taken as f64 / sample.elapsed.as_secs_f64();
-        self.sustained.observe(sample, self.used.max(took));
-        self.controller.set_cap(self.sustained.rate());
         let Some(target) = self.target() else { return };
         self.controller.aim(target);
+        // What began just now is not in the mean yet.
         let used = (self.used * sample.elapsed.as_secs_f64()) as u64;
         self.controller.observe(&Sample { taken: sample.taken.max(used), ..sample.clone() });
+        self.rest.is_doubted |= self.controller.fell();
     }
 
     fn look(&mut self, sample: &Sample) {
@@ -344,6 +334,45 @@ mod tests {
             eprintln!("{reads_per_second}, {stalls}: {took:.2} x {rest} ns, {} MiB/s", rate / MIB);
             assert!(took < 1.33, "{stalls}: {took} x the p99 at rest");
             assert!(rate > 40 * MIB, "{stalls}: {rate}");
+        }
+    }
+
+    #[test]
+    fn zz_scores() {
+        for (name, wait, idle_tail, stalls, rps) in [
+            ("free", 0.0, 0, 0.0, 2000),
+            ("free few", 0.0, 0, 0.0, 200),
+            ("free stalls", 0.0, 0, 0.05, 2000),
+            ("free many stalls", 0.0, 0, 0.2, 2000),
+            ("half", 50e3, 0, 0.0, 2000),
+            ("hard", 500e3, 0, 0.0, 2000),
+            ("hard 20k", 500e3, 0, 0.0, 20000),
+            ("hard stalls", 500e3, 0, 0.05, 2000),
+        ] {
+            let _ = idle_tail;
+            let mut line = String::new();
+            for rested in [3, 60] {
+                let mut plant = Plant::new(rps);
+                (plant.wait_ns, plant.stalls, plant.stall_ns) = (wait, stalls, 10e6);
+                let mut auto = AutoController::new(None);
+                plant.run(rested, 0, |sample| {
+                    auto.rest(sample);
+                    0
+                });
+                let (rest, _) = plant.run(60, 0, |_| 0);
+                let best = plant.best(rest * 5 / 4);
+                let (p, r) = run(&mut plant, &mut auto, 16);
+                let (p2, r2) = run(&mut plant, &mut auto, 100);
+                line += &format!(
+                    " | {rested}: first 16 s p99 {:.2} rate {:.2}, then {:.2} {:.2} of {}",
+                    p as f64 / rest as f64,
+                    r as f64 / best as f64,
+                    p2 as f64 / rest as f64,
+                    r2 as f64 / best as f64,
+                    best / MIB
+                );
+            }
+            eprintln!("SCORE {name}: {line}");
         }
     }
 

@@ -1,15 +1,16 @@
 //! Holds the latency of reads while compaction takes what is left.
 //!
-//! 1. Every tenth of a second the reads since then are looked at: how many took longer than the target? More than one in a
-//!    hundred, and the p99 is above the target.
-//! 2. Then compaction's rate falls to a part of what it really took, by more the worse it is. If half of that many are slow it
-//!    stays. Else it grows, slowly (additive increase, multiplicative decrease, as TCP's window). So it settles where reads just
-//!    stand it, and follows when that changes.
-//! 3. It does not grow while compaction takes less than it may: a rate that was not tried says nothing. It stays under the
-//!    ceiling (`compaction_throughput`), and above a floor, which rises when compaction is behind.
-//! 4. Few reads are gathered over up to ten samples, and one slow read among them is forgiven. Without reads, nothing limits
-//!    compaction.
-//! 5. Where it is known how often a look is slow without compaction, as many are not its fault (`noise.rs`).
+//! 1. A moment is a tenth of a second, or as long as it takes for a hundred reads, a second at most. It is slow if more than one read in a
+//!    hundred takes longer than the target: then its p99 is above the target.
+//! 2. At the target itself about every third moment is slow by chance. So what counts is whether slow moments are too frequent
+//!    (`evidence.rs`). Then the rate falls to a part of what compaction really took (`climb.rs`).
+//! 3. Else it grows after each moment that was not slow and in which compaction took what it may: a rate that was not tried says nothing.
+//!    It stays under the ceiling (`compaction_throughput`), and above a floor, which rises when compaction is behind. Without reads,
+//!    nothing limits compaction.
+//! 4. A host gives a virtual machine, and a control group a container, so much time of its processors in a slice of time. Who has used it
+//!    up stands still for the rest of the slice with all threads, 20 ms and more for every read that comes meanwhile. Reads show that too
+//!    late; the kernel says what was withheld. Compaction takes part in the quota even where it runs only when nothing else does. A rented
+//!    volume does the same with its bytes and operations, and a read that stands still at the device shows it.
 //!
 //! Which reads, and from when to when, is the caller's to choose: what a client waits for is not the device alone. On a machine of
 //! few cores compaction takes the processor and its caches too, and its bytes are the measure of all of that.
@@ -19,26 +20,40 @@ use std::time::Duration;
 use halcyon_metrics::nanos;
 
 use crate::LatencyCounts;
-use crate::noise::Noise;
+use crate::climb::Climb;
+use crate::evidence::Evidence;
 
-/// From this number of reads on, one slow read is not an accident.
+/// Of a moment with a p99.
 const ENOUGH_READS: u64 = 100;
-/// After this number of samples a decision is made even with few reads.
-const SAMPLES_MAX: u32 = 10;
+/// What a moment, and a look at what was withheld, lasts at most.
+const SECOND: Duration = Duration::from_secs(1);
 const FLOOR: f64 = (1 << 20) as f64;
 /// Where no ceiling is set.
 const CEILING: f64 = (8u64 << 30) as f64;
 /// More than most machines compact.
 const FULL: f64 = (1u64 << 30) as f64;
 const START: f64 = (64 << 20) as f64;
-const STEP_MIN: f64 = (2 << 20) as f64;
-/// The step's part of the rate.
-const GROWTH: f64 = 1.0 / 16.0;
-/// For reads that are a little, and much too slow.
-const DECREASE: f64 = 0.8;
-const DECREASE_MUCH: f64 = 0.5;
-/// Slow reads above this multiple of the forgiven number are many, and the rate falls further.
+/// Of the moments, beside those that are slow at rest, that may be slow, and that are too many: with the first a p99 at the target stands.
+const SLOW_MOMENTS: (f64, f64) = (0.2, 0.6);
+/// Of how many moments of rest so many are assumed slow, before any is seen.
+const AT_REST: (f64, f64) = (20.0, 0.1);
+/// A second. Each costs reads a slice, and one in half a minute is less than one read in a thousand.
+const WITHHELD_MOMENTS: (f64, f64) = (1.0 / 30.0, 8.0 / 30.0);
+/// Of each core's time, within a second, or of reads. The kernel counts what a host withholds in steps of 10 ms of one core.
+const MUCH_WITHHELD: Duration = Duration::from_millis(10);
+/// Slow reads above this multiple of the forgiven number are many: the moment counts more, and the rate falls further.
 const MUCH: f64 = 4.0;
+const MUCH_COUNTS: f64 = 1.5;
+/// What is left of a rate that was too much, and much too much.
+const PART: f64 = 0.7;
+const PART_OF_MUCH: f64 = 0.5;
+/// How long the share at rest is remembered.
+const REST_SECONDS: f64 = 5.0;
+/// Seconds until the rate is back where it was too much.
+const RETURNS: f64 = 4.0;
+const RETURNS_AFTER_WITHHELD: f64 = 20.0;
+/// Operations that started before the rate fell are still running.
+pub(super) const SETTLES: Duration = Duration::from_millis(100);
 
 /// What happened in a stretch of time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -59,13 +74,15 @@ pub struct LatencyController {
     /// Compaction ends, however busy the device.
     least: f64,
     floor: f64,
-    /// It stays below this, but not below the floor.
-    cap: f64,
-    rate: f64,
+    climb: Climb,
+    /// The moment so far.
     gathered: Sample,
-    samples: u32,
-    /// Looks that would be slow without compaction too, where that is known.
-    pub(super) noise: Noise,
+    slow: Evidence,
+    withheld: Withheld,
+    /// Since the rate fell.
+    settles: Duration,
+    /// Since `took_the_blame` was asked last.
+    fell: bool,
 }
 
 /// In nanoseconds, if the reads of a bucket are spread evenly.
@@ -80,22 +97,84 @@ impl Sample {
         self.withheld += other.withheld;
         self.elapsed += other.elapsed;
     }
+
+    fn is_moment(&self) -> bool {
+        let reads = self.reads.total();
+        reads == 0 || reads >= ENOUGH_READS || self.elapsed >= SECOND
+    }
+}
+
+/// What was withheld: of late, and at rest.
+#[derive(Debug, Clone)]
+struct Withheld {
+    of_late: Duration,
+    elapsed: Duration,
+    /// The share of time at rest.
+    at_rest: f64,
+    /// Several moments in a row at rest count once, or a rush that ended would pardon compaction for minutes.
+    much_at_rest: bool,
+    moments: Evidence,
+}
+
+impl Withheld {
+    fn unknown() -> Withheld {
+        let (allowed, too_many) = WITHHELD_MOMENTS;
+        Withheld {
+            of_late: Duration::ZERO,
+            elapsed: Duration::ZERO,
+            at_rest: 0.0,
+            much_at_rest: false,
+            moments: Evidence::new(allowed, too_many).assuming(REST_SECONDS * 4.0, 0.0),
+        }
+    }
+
+    /// Whether it is much more than at rest. What was much is not counted again.
+    fn is_much(&mut self, sample: &Sample) -> bool {
+        self.of_late += sample.withheld;
+        self.elapsed += sample.elapsed;
+        let is_much = self.of_late > MUCH_WITHHELD + self.elapsed.mul_f64(2.0 * self.at_rest);
+        if is_much {
+            (self.of_late, self.elapsed) = Default::default();
+        } else if self.elapsed >= SECOND {
+            (self.of_late, self.elapsed) = (self.of_late / 2, self.elapsed / 2);
+        }
+        is_much
+    }
+
+    fn rest(&mut self, sample: &Sample) {
+        let seconds = sample.elapsed.as_secs_f64();
+        if seconds > 0.0 {
+            let was_much = self.is_much(sample);
+            let goes_on = std::mem::replace(&mut self.much_at_rest, was_much);
+            self.moments.learn(seconds, f64::from(u8::from(was_much && !goes_on)));
+            let share = sample.withheld.as_secs_f64() / seconds;
+            self.at_rest += (share - self.at_rest) * (seconds / REST_SECONDS).min(1.0);
+        }
+    }
+
+    fn observe(&mut self, sample: &Sample) -> bool {
+        let events = f64::from(u8::from(self.is_much(sample)));
+        self.moments.observe(sample.elapsed.as_secs_f64(), events)
+    }
 }
 
 impl LatencyController {
     /// Holds the p99 of reads at `target`, under `ceiling` bytes per second if there is one.
     pub fn new(target: Duration, ceiling: Option<u64>) -> LatencyController {
         let ceiling = ceiling.map_or(CEILING, |bytes| bytes as f64);
+        let (allowed, too_many) = SLOW_MOMENTS;
+        let (moments, often) = AT_REST;
         LatencyController {
             target_ns: nanos(target),
             ceiling,
             least: FLOOR,
             floor: FLOOR,
-            cap: ceiling,
-            rate: START.min(ceiling),
+            climb: Climb::from(START.min(ceiling)),
             gathered: Sample::default(),
-            samples: 0,
-            noise: Noise::unknown(1.0, Duration::ZERO),
+            slow: Evidence::new(allowed, too_many).assuming(moments, often),
+            withheld: Withheld::unknown(),
+            settles: Duration::ZERO,
+            fell: false,
         }
     }
 
@@ -111,10 +190,11 @@ impl LatencyController {
         self.target_ns = nanos(target);
     }
 
-    /// Limits the rate to `cap` bytes per second from now on, if the floor lets it.
-    pub(super) fn set_cap(&mut self, cap: Option<f64>) {
-        self.cap = cap.unwrap_or(self.ceiling);
-        self.set(self.rate);
+    /// Restarts under another ceiling; what was learned at rest stays.
+    pub(super) fn set_ceiling(&mut self, ceiling: Option<u64>) {
+        let fresh = LatencyController::new(Duration::from_nanos(self.target_ns), ceiling);
+        (self.ceiling, self.climb) = (fresh.ceiling, fresh.climb);
+        self.limit();
     }
 
     pub fn ceiling(&self) -> u64 {
@@ -123,7 +203,7 @@ impl LatencyController {
 
     /// Bytes per second that compaction may take.
     pub fn rate(&self) -> u64 {
-        self.rate as u64
+        self.climb.rate() as u64
     }
 
     /// Compaction gets so much whatever the reads do: at 0 the least, from 1 on all. In between it is this part of what it starts with; or,
@@ -133,37 +213,82 @@ impl LatencyController {
         let part = part.clamp(0.0, 1.0);
         let between = (START * part).max(self.least * (full / self.least).powf(part));
         self.floor = if part >= 1.0 { self.ceiling } else { between };
-        self.set(self.rate);
+        self.limit();
     }
 
-    fn set(&mut self, rate: f64) {
-        self.rate = rate.min(self.cap).max(self.floor).min(self.ceiling);
+    fn limit(&mut self) {
+        self.climb.limit(self.floor.min(self.ceiling), self.ceiling);
+    }
+
+    /// Whether the rate fell since this was asked last.
+    pub(super) fn fell(&mut self) -> bool {
+        std::mem::take(&mut self.fell)
+    }
+
+    /// Compaction was not to blame: the rate is as if it had not fallen.
+    pub(super) fn acquit(&mut self) {
+        self.climb.forget_the_wall();
+        self.limit();
+    }
+
+    /// How many of the reads are slow, and how many may be.
+    fn slow(&self, reads: &LatencyCounts) -> (f64, f64) {
+        let forgiven = (reads.total() as f64 / 100.0).max(1.0);
+        (reads.larger_than(self.target_ns) as f64, forgiven)
+    }
+
+    /// Takes in what happened without compaction.
+    pub(super) fn rest(&mut self, sample: &Sample) {
+        self.withheld.rest(sample);
+    }
+
+    /// Takes in reads of a moment without compaction.
+    pub(super) fn learn(&mut self, reads: &LatencyCounts) {
+        let (slow, forgiven) = self.slow(reads);
+        self.slow.learn(1.0, weight(slow, forgiven));
     }
 
     /// Takes in what happened since the last sample; returns the rate from now on.
     pub fn observe(&mut self, sample: &Sample) -> u64 {
-        self.gathered.add(sample);
-        self.samples += 1;
-        let reads = self.gathered.reads.total();
-        if reads > 0 && reads < ENOUGH_READS && self.samples < SAMPLES_MAX {
+        let settles = self.settles.saturating_sub(sample.elapsed);
+        let was_settling = !std::mem::replace(&mut self.settles, settles).is_zero();
+        if was_settling {
             return self.rate();
         }
-        let gathered = std::mem::take(&mut self.gathered);
-        self.samples = 0;
-        let seconds = gathered.elapsed.as_secs_f64();
-        let taken = if seconds > 0.0 { gathered.taken as f64 / seconds } else { 0.0 };
-        let forgiven = (reads as f64 / 100.0).max(1.0);
-        let slow = gathered.reads.larger_than(self.target_ns);
-        let is_slow = slow > forgiven;
-        if self.noise.blames(gathered.elapsed, is_slow) {
-            // What was not used did not slow the reads; but an idle compaction keeps what it may begin with.
-            let used = if taken > FLOOR { taken.min(self.rate) } else { self.rate };
-            let part = if slow > MUCH * forgiven { DECREASE_MUCH } else { DECREASE };
-            self.set(used * part);
-        } else if slow <= forgiven / 2.0 && taken >= self.rate / 2.0 {
-            self.set(self.rate + (self.rate * GROWTH).max(STEP_MIN));
+        let much_withheld = self.withheld.observe(sample);
+        self.gathered.add(sample);
+        if !self.gathered.is_moment() && !much_withheld {
+            return self.rate();
         }
+        let moment = std::mem::take(&mut self.gathered);
+        let (slow, forgiven) = self.slow(&moment.reads);
+        let weight = weight(slow, forgiven);
+        let seconds = moment.elapsed.as_secs_f64();
+        let taken = if seconds > 0.0 { moment.taken as f64 / seconds } else { 0.0 };
+        if moment.reads.total() == 0 && !much_withheld {
+            self.climb.forget_the_wall();
+        }
+        let rate = self.climb.rate();
+        if self.slow.observe(1.0, weight) || much_withheld {
+            // What was not used did not slow the reads; but an idle compaction keeps what it may begin with.
+            let used = if taken > FLOOR { taken.min(rate) } else { rate };
+            let seconds = if much_withheld { RETURNS_AFTER_WITHHELD } else { RETURNS };
+            self.climb.fall(used, if weight > 1.0 { PART_OF_MUCH } else { PART }, seconds);
+            (self.settles, self.fell) = (SETTLES, true);
+        } else if weight == 0.0 && taken >= rate / 2.0 {
+            self.climb.grow(seconds);
+        }
+        self.limit();
         self.rate()
+    }
+}
+
+/// Of a moment, among slow ones; 0 if it is not slow.
+fn weight(slow: f64, forgiven: f64) -> f64 {
+    match slow {
+        few if few <= forgiven => 0.0,
+        many if many > MUCH * forgiven => MUCH_COUNTS,
+        _ => 1.0,
     }
 }
 
@@ -191,26 +316,44 @@ mod tests {
             (
                 "grows while it is used and reads are fast",
                 Some(200),
-                &[((1000, 0, 64), 68), ((1000, 5, 68), 72), ((0, 0, 72), 76)],
+                &[((1000, 0, 64), 80), ((1000, 5, 80), 100), ((0, 0, 100), 125)],
             ),
-            ("stays where half of what is forgiven is slow", Some(200), &[((1000, 6, 64), 64)]),
             (
-                "falls from what was taken when one read in a hundred is slow",
+                "one slow moment, or two, are chance",
                 Some(200),
-                &[((1000, 11, 60), 48), ((1000, 50, 40), 20), ((1000, 0, 20), 22)],
+                &[((1000, 11, 64), 64), ((1000, 11, 64), 64), ((1000, 0, 64), 80)],
+            ),
+            (
+                "falls from what was taken when slow moments are many, then returns",
+                Some(200),
+                &[
+                    ((1000, 11, 60), 64),
+                    ((1000, 11, 60), 64),
+                    ((1000, 11, 60), 64),
+                    ((1000, 11, 60), 64),
+                    ((1000, 11, 60), 42),
+                    // What was under way when the rate fell does not count.
+                    ((1000, 0, 42), 42),
+                    ((1000, 0, 42), 52),
+                    ((1000, 0, 52), 57),
+                    ((1000, 0, 57), 59),
+                    ((1000, 0, 59), 60),
+                    ((1000, 0, 60), 60),
+                    ((1000, 0, 60), 62),
+                ],
+            ),
+            (
+                "falls by half, and at once, when many reads are slow",
+                Some(200),
+                &[((1000, 50, 60), 64), ((1000, 50, 60), 64), ((1000, 50, 60), 30)],
             ),
             ("does not grow unused", Some(200), &[((1000, 0, 10), 64), ((1000, 0, 0), 64)]),
-            (
-                "keeps half its rate when it is idle and others slow the reads",
-                Some(200),
-                &[((1000, 500, 0), 32)],
-            ),
             ("stays under the ceiling", Some(66), &[((1000, 0, 64), 66), ((1000, 0, 66), 66)]),
-            ("never below the floor", Some(2), &[((0, 500, 2), 1), ((0, 500, 1), 1)]),
+            ("never below the floor", Some(2), &[((0, 500, 2), 2), ((0, 500, 2), 2)]),
             (
                 "few reads are gathered, and one slow one is forgiven",
                 None,
-                &[((30, 1, 64), 64), ((30, 0, 64), 64), ((50, 0, 64), 64), ((200, 0, 64), 68)],
+                &[((30, 1, 64), 80), ((30, 0, 80), 100), ((200, 0, 100), 125)],
             ),
         ];
         for (name, ceiling, samples) in cases {

@@ -10,11 +10,11 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod auto;
+mod climb;
+mod evidence;
 mod latency;
-mod noise;
 #[cfg(test)]
 mod plant;
-mod sustained;
 
 use halcyon_metrics::{Counts, Histogram, buckets_below};
 

@@ -1,4 +1,4 @@
-//! Reads the live rows that a modification depends on, and the tombstones of counters.
+//! Reads the live rows that a modification depends on, and the tombstones and deletions of counters.
 
 use std::sync::Arc;
 
@@ -9,7 +9,9 @@ use halcyon_model::clustering::PositionBuf;
 use halcyon_model::schema::ColumnKind;
 use halcyon_model::{BoundKind, DeletionTime, NO_TIMESTAMP};
 use halcyon_schema::catalog::{ColumnRef, Table};
-use halcyon_stream::{Fragment, FragmentStream, PartitionKey, Row, Slice, Slices};
+use halcyon_stream::{
+    Fragment, FragmentStream, Marker, PartitionKey, RangeTombstone, Row, Slice, Slices,
+};
 
 use crate::{Error, Result};
 
@@ -82,11 +84,13 @@ pub(super) async fn read(
     let mut partition_deletion = DeletionTime::LIVE;
     let mut range_deletion = DeletionTime::LIVE;
     let mut newest = NO_TIMESTAMP;
+    let mut deletions = Deletions::of(table);
     while stream.advance().await.map_err(Error::from)? {
         match stream.fragment() {
             Fragment::Start(start) => {
                 partition_deletion = start.deletion;
                 newest = newest.max(start.deletion.marked_for_delete_at);
+                partition.deletion = start.deletion;
             }
             Fragment::Static(row) => {
                 newest = newest.max(newest_of(&row));
@@ -96,6 +100,7 @@ pub(super) async fn read(
             }
             Fragment::Row(row) => {
                 newest = newest.max(newest_of(&row));
+                deletions.row(&row);
                 let deletion = partition_deletion.max(range_deletion);
                 let live = live_row(&row, (table, ColumnKind::Regular), deletion, wanted, now);
                 live.into_iter().for_each(|row| partition.push(row));
@@ -106,6 +111,7 @@ pub(super) async fn read(
             Fragment::Marker(marker) => {
                 range_deletion = marker.open.unwrap_or(DeletionTime::LIVE);
                 newest = newest.max(range_deletion.marked_for_delete_at);
+                deletions.marker(&marker);
             }
             Fragment::End => {}
         }
@@ -116,7 +122,42 @@ pub(super) async fn read(
         (began, clock::now()),
         (partition.rows().len() as u64, 0),
     );
+    partition.range_tombstones = deletions.found;
     Ok(Stored { partition, newest })
+}
+
+/// The deletions of ranges and rows of counters that a read meets.
+struct Deletions {
+    /// Clustering columns; `None`: the table has no counters.
+    count: Option<usize>,
+    open: Option<(PositionBuf, DeletionTime)>,
+    found: Vec<RangeTombstone>,
+}
+
+impl Deletions {
+    fn of(table: &Table) -> Deletions {
+        let count = table.is_counter().then(|| table.layout.clusterings.len());
+        Deletions { count, open: None, found: Vec::new() }
+    }
+
+    fn marker(&mut self, marker: &Marker<'_>) {
+        if self.count.is_none() {
+            return;
+        }
+        if let Some((start, time)) = self.open.take() {
+            self.found.push(RangeTombstone { start, end: marker.position.into(), time });
+        }
+        self.open = marker.open.map(|time| (marker.position.into(), time));
+    }
+
+    fn row(&mut self, row: &Row<'_>) {
+        let time = row.deletion.time;
+        if let Some(count) = self.count.filter(|_| !time.is_live()) {
+            let bound = |kind| PositionBuf { kind, count, serialized: row.clustering.to_vec() };
+            let (start, end) = (bound(BoundKind::InclStart), bound(BoundKind::InclEnd));
+            self.found.push(RangeTombstone { start, end, time });
+        }
+    }
 }
 
 fn newest_of(row: &Row<'_>) -> i64 {

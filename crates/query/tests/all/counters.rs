@@ -26,7 +26,7 @@ const ROW: &str = "DELETE FROM k.t WHERE p = 1 AND c = 1";
 const COLUMNS: &str = "DELETE n, s FROM k.t WHERE p = 1 AND c = 1";
 const BATCH: &str = "BEGIN COUNTER BATCH UPDATE k.t SET n = n + 1, s = s + 1 WHERE p = 1 AND c = 1; DELETE FROM k.t WHERE p = 1; APPLY BATCH";
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 14] = [
     Case { statements: &[(1, ADD_5), (2, PARTITION), (3, ADD_1)], n: Some(1), s: Some(1) },
     Case { statements: &[(1, ADD_5), (2, RANGE), (3, ADD_1)], n: Some(1), s: Some(6) },
     Case { statements: &[(1, ADD_5), (2, ROW), (3, ADD_1)], n: Some(1), s: Some(6) },
@@ -53,6 +53,28 @@ const CASES: [Case; 12] = [
     },
     Case { statements: &[(4, ADD_5), (1, COLUMNS), (2, PARTITION)], n: None, s: None },
     Case { statements: &[(1, ADD_5), (2, BATCH), (3, ADD_1)], n: Some(1), s: Some(1) },
+    // A column's tombstone that a deletion covers has no effect.
+    Case {
+        statements: &[(1, ADD_5), (3, RANGE), (2, COLUMNS), (5, ADD_1), (4, ROW)],
+        n: Some(1),
+        s: None,
+    },
+    Case {
+        statements: &[
+            (10, ADD_1),
+            (20, PARTITION),
+            (30, RANGE),
+            (22, "DELETE n FROM k.t WHERE p = 1 AND c = 1"),
+            (
+                50,
+                "BEGIN COUNTER BATCH UPDATE k.t SET n = n + 2 WHERE p = 1 AND c = 1; UPDATE k.t SET n = n + 3 WHERE p = 1 AND c = 2 APPLY BATCH",
+            ),
+            (39, ROW),
+            (70, "DELETE FROM k.t WHERE p = 1 AND c = 2"),
+        ],
+        n: Some(2),
+        s: None,
+    },
 ];
 
 async fn execute_at(node: &Coordinator, timestamp: i64, text: &str) {

@@ -441,8 +441,17 @@ impl BoundModification {
             }
         }
         mutation.static_row = writer.static_row()?;
+        if self.counts() && mutation.static_row.is_some() {
+            mutation.deletion = current.deletion;
+        }
         indexed::check(table, &mutation)?;
         Ok(mutation)
+    }
+
+    /// Whether it increments. Then the deletions that cover what it increments come with it: a tombstone of a column wins over each shard that it
+    /// is merged with (CASSANDRA-7346), and is not there any more only where the deletion that is newer than it is merged too.
+    fn counts(&self) -> bool {
+        self.table.is_counter() && self.kind != StatementType::Delete
     }
 
     fn time(&self) -> WriteTime {
@@ -483,6 +492,9 @@ impl Writer<'_> {
         }
         let stored = self.current.row(&layout.clusterings, clustering);
         self.changes(ColumnKind::Regular, stored, &mut row)?;
+        if modification.counts() {
+            row.delete_before(self.current.deletion_of(&layout.clusterings, clustering));
+        }
         Ok(row.finish())
     }
 

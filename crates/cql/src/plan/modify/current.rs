@@ -1,9 +1,9 @@
-//! The stored rows that a modification reads: live cells, and the tombstones of counters.
+//! The stored rows that a modification reads: live cells, and the tombstones and deletions of counters.
 
 use halcyon_model::bytes::Put;
 use halcyon_model::clustering::{Clusterings, Position};
-use halcyon_model::{BoundKind, CqlType};
-use halcyon_stream::Span;
+use halcyon_model::{BoundKind, CqlType, DeletionTime};
+use halcyon_stream::{RangeTombstone, Span};
 
 /// A live cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,10 +34,14 @@ pub struct CurrentRow {
 }
 
 /// Rows of a partition that live, in clustering order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurrentPartition {
     /// `None` if it has no live cell and no tombstone of a counter.
     pub static_row: Option<CurrentRow>,
+    /// Of the partition.
+    pub deletion: DeletionTime,
+    /// Of counters: range tombstones, and deletions of rows as such.
+    pub range_tombstones: Vec<RangeTombstone>,
     rows: Vec<CurrentRow>,
     /// Cells of the row that has most.
     widest: usize,
@@ -112,6 +116,18 @@ impl CurrentRow {
     }
 }
 
+impl Default for CurrentPartition {
+    fn default() -> CurrentPartition {
+        CurrentPartition {
+            static_row: None,
+            deletion: DeletionTime::LIVE,
+            range_tombstones: Vec::new(),
+            rows: Vec::new(),
+            widest: 0,
+        }
+    }
+}
+
 impl CurrentPartition {
     pub fn is_empty(&self) -> bool {
         self.static_row.is_none() && self.rows.is_empty()
@@ -133,13 +149,28 @@ impl CurrentPartition {
         &self.rows
     }
 
+    /// The newest deletion that covers a row of counters: of the partition, of a range, or of the row.
+    pub fn deletion_of(&self, clusterings: &Clusterings, clustering: &[u8]) -> DeletionTime {
+        let row = row_at(clusterings, clustering);
+        let covers = |range: &&RangeTombstone| {
+            clusterings.compare(range.start.position(), row).is_le()
+                && clusterings.compare(row, range.end.position()).is_le()
+        };
+        let ranges = self.range_tombstones.iter().filter(covers).map(|range| range.time);
+        ranges.fold(self.deletion, DeletionTime::max)
+    }
+
     /// The row of a clustering, whose bytes may be others: 1.0 is the row of 1.00.
     pub fn row(&self, clusterings: &Clusterings, clustering: &[u8]) -> Option<&CurrentRow> {
-        let count = clusterings.len();
-        let wanted = Position { kind: BoundKind::Clustering, count, serialized: clustering };
+        let wanted = row_at(clusterings, clustering);
         let order = |row: &CurrentRow| {
             clusterings.compare(Position { serialized: &row.clustering, ..wanted }, wanted)
         };
         self.rows.get(self.rows.binary_search_by(order).ok()?)
     }
+}
+
+fn row_at<'a>(clusterings: &Clusterings, clustering: &'a [u8]) -> Position<'a> {
+    let count = clusterings.len();
+    Position { kind: BoundKind::Clustering, count, serialized: clustering }
 }

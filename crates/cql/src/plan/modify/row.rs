@@ -72,6 +72,13 @@ impl<'a> RowWriter<'a> {
         self.row.parts.deletion = RowDeletion { time: self.time.deletion(), shadowable: false };
     }
 
+    /// The deletion that covers the row comes with its counters.
+    pub(super) fn delete_before(&mut self, time: DeletionTime) {
+        if !self.cells.is_empty() && !time.is_live() {
+            self.row.parts.deletion = RowDeletion { time, shadowable: false };
+        }
+    }
+
     pub(super) fn cell(&mut self, column: u16, path: &[u8], value: &[u8]) {
         let (ttl, local_deletion_time) = (self.time.ttl, self.time.expiration());
         self.push(column, path, value, ttl, local_deletion_time);

@@ -1,0 +1,55 @@
+//! Whether something comes more often than it may.
+//!
+//! A sequential test (the cumulative sum of E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954): each event adds the
+//! logarithm of how much likelier it is where events are too frequent than where they are as frequent as they may be; time without one
+//! subtracts. A sum of `ENOUGH` is evidence. What comes without compaction too is learned at rest and is part of what may come, so a machine
+//! that stalls by itself does not starve compaction.
+
+/// Of the logarithm of a likelihood ratio.
+const ENOUGH: f64 = 2.0;
+/// Units of rest that count; what was before counts less and less.
+const MEMORY: f64 = 200.0;
+
+/// Events in units of time, which are the caller's.
+#[derive(Debug, Clone)]
+pub(super) struct Evidence {
+    /// Events of a unit at rest.
+    often: f64,
+    /// Units of rest that say so.
+    rested: f64,
+    /// Events of a unit that may come beside those at rest.
+    allowed: f64,
+    /// Events of a unit, beside twice those at rest, that are too many.
+    too_many: f64,
+    sum: f64,
+}
+
+impl Evidence {
+    pub(super) fn new(allowed: f64, too_many: f64) -> Evidence {
+        Evidence { often: 0.0, rested: 0.0, allowed, too_many, sum: 0.0 }
+    }
+
+    /// Assumes that so many units of rest had so many events each.
+    pub(super) fn assuming(mut self, units: f64, often: f64) -> Evidence {
+        (self.rested, self.often) = (units, often);
+        self
+    }
+
+    /// Takes in units of rest.
+    pub(super) fn learn(&mut self, units: f64, events: f64) {
+        self.rested = (self.rested + units).min(MEMORY);
+        if self.rested > 0.0 {
+            self.often += (events - self.often * units) / self.rested;
+        }
+    }
+
+    /// Takes in units beside compaction; whether events are too frequent. From then on each further event says so at once, until time without
+    /// them takes it back.
+    pub(super) fn observe(&mut self, units: f64, events: f64) -> bool {
+        let allowed = self.often + self.allowed;
+        let too_many = 2.0 * self.often + self.too_many;
+        let sum = self.sum + events * (too_many / allowed).ln() - units * (too_many - allowed);
+        self.sum = sum.clamp(0.0, ENOUGH);
+        events > 0.0 && self.sum >= ENOUGH
+    }
+}

@@ -111,20 +111,29 @@ fn complete<P: Payload>(node: &mut Node<P>, out: &mut Output<'_>) {
         .any(|child| child.position.is_none() && (child.far_children || child.far_in_branch));
 }
 
-/// Writes the branches of all children, filling pages with the largest that fits.
+/// Writes the branches of all children, filling pages with the largest that fits; of equals the last, which may be closest to its own
+/// children.
 fn lay_out_children<P: Payload>(node: &mut Node<P>, out: &mut Output<'_>) {
-    loop {
+    let unwritten = |(at, child): (usize, &Node<P>)| {
+        child.position.is_none().then_some((child.total_size(), at))
+    };
+    let mut waiting: Vec<_> = node.children.iter().enumerate().filter_map(unwritten).collect();
+    waiting.sort_unstable();
+    while let Some(&(largest, _)) = waiting.last() {
         let left = out.left_in_page();
-        let Some(child) = largest_unwritten(&mut node.children, left) else {
-            let Some(largest) = largest_unwritten(&mut node.children, usize::MAX) else { break };
-            debug_assert!(left < PAGE || largest.total_size() > PAGE);
+        let fitting = waiting.partition_point(|(size, _)| *size <= left);
+        if fitting == 0 {
+            debug_assert!(left < PAGE || largest > PAGE);
             if left < PAGE {
                 out.pad_to_page();
             }
-            write_branch(largest, out);
-            continue;
-        };
+        }
+        let (_, at) = waiting.remove(fitting.checked_sub(1).unwrap_or(waiting.len() - 1));
+        let Some(child) = node.children.get_mut(at) else { continue };
         write_branch(child, out);
+        if let Some(again) = unwritten((at, child)) {
+            waiting.insert(waiting.partition_point(|other| *other < again), again);
+        }
     }
     node.branch_size = 0;
     node.far_children = true;
@@ -147,14 +156,6 @@ fn write_branch<P: Payload>(child: &mut Node<P>, out: &mut Output<'_>) {
     }
     let position = child.write(out);
     child.collapse(position);
-}
-
-/// The largest branch of at most `limit` bytes; of equals the last, which may be closest to its own children.
-fn largest_unwritten<P: Payload>(children: &mut [Node<P>], limit: usize) -> Option<&mut Node<P>> {
-    children
-        .iter_mut()
-        .filter(|child| child.position.is_none() && child.total_size() <= limit)
-        .max_by_key(|child| (child.total_size(), child.transition))
 }
 
 /// Finds room for a root that does not fit the rest of the page.

@@ -90,6 +90,12 @@ impl Validator {
         }
     }
 
+    /// Of the current partition.
+    #[inline]
+    pub fn key(&self) -> &PartitionKey {
+        &self.key
+    }
+
     /// The last row or marker of the current partition.
     pub fn last_position(&self) -> Option<Position<'_>> {
         let serialized = &self.serialized;

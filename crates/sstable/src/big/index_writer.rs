@@ -13,7 +13,8 @@
 
 use halcyon_model::bytes::{Put, uvint_len};
 use halcyon_model::clustering::Position;
-use halcyon_model::{BoundKind, Clusterings, DecoratedKey, DeletionTime};
+use halcyon_model::{BoundKind, Clusterings, DeletionTime};
+use halcyon_stream::PartitionKey;
 
 use super::promoted::WIDTH_BASE;
 use crate::format::deletion_time::{deletion_time_len, write_deletion_time};
@@ -64,10 +65,9 @@ impl IndexWriter {
         64 * 1024
     }
 
-    /// The hashes are of no use here; BTI stores a byte of them.
-    pub fn start_partition(&mut self, key: &DecoratedKey, _hashes: (i64, i64), data_position: u64) {
+    pub fn start_partition(&mut self, key: &PartitionKey, data_position: u64) {
         self.key.clear();
-        self.key.extend_from_slice(&key.key);
+        self.key.extend_from_slice(&key.bytes);
         self.data_position = data_position;
         self.header_length = 0;
         self.deletion = DeletionTime::LIVE;

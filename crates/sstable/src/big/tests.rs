@@ -3,17 +3,16 @@
 use std::ops::Range;
 
 use halcyon_model::clustering::{ClusteringValue, Position};
-use halcyon_model::{
-    BoundKind, Clusterings, CqlType, Cursor, DecodeResult, DecoratedKey, DeletionTime, Partitioner,
-};
+use halcyon_model::{BoundKind, Clusterings, CqlType, Cursor, DecodeResult, DeletionTime};
+use halcyon_stream::PartitionKey;
 
 use super::index::MAX_ENTRY_HEAD;
 use super::{Entry, EntryScan, IndexWriter, PromotedIndex, Scanned};
 use crate::row_index::Block;
 use crate::row_index::testing::{Memory, Numbers, hex, now, seed};
 
-fn int_key(key: i32) -> DecoratedKey {
-    Partitioner::Murmur3.decorate(&key.to_be_bytes())
+fn int_key(key: i32) -> PartitionKey {
+    PartitionKey::of(&key.to_be_bytes())
 }
 
 type Entries = Vec<(Vec<u8>, u64, Range<u64>)>;
@@ -52,7 +51,7 @@ fn five_partitions_have_cassandras_bytes() {
     let mut writer = IndexWriter::new(true);
     let mut positions = Vec::new();
     for (i, key) in [1, 0, 2, 4, 3].into_iter().enumerate() {
-        writer.start_partition(&int_key(key), (0, 0), 81 * i as u64);
+        writer.start_partition(&int_key(key), 81 * i as u64);
         writer.header(7, DeletionTime::LIVE);
         positions.push(writer.end_partition(80).expect("small").index_position);
     }
@@ -99,7 +98,7 @@ fn deletion(i: u64) -> Option<DeletionTime> {
 fn wide(oa: bool, blocks: u64) -> Vec<u8> {
     let clusterings = clusterings();
     let mut writer = IndexWriter::new(oa);
-    writer.start_partition(&int_key(7), (0, 0), 1000);
+    writer.start_partition(&int_key(7), 1000);
     writer.header(19, DeletionTime { marked_for_delete_at: 5, local_deletion_time: 6 });
     for i in 0..blocks {
         let (first, last) = (row(10 * i as i32), row(10 * i as i32 + 8));

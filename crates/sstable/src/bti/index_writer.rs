@@ -15,7 +15,8 @@ use std::ops::Range;
 
 use halcyon_model::byte_comparable::{encode_decorated_key, encode_key, encode_position};
 use halcyon_model::bytes::Put;
-use halcyon_model::{Clusterings, DecoratedKey, DeletionTime, Partitioner};
+use halcyon_model::{Clusterings, DeletionTime, Partitioner, Token};
+use halcyon_stream::PartitionKey;
 
 use super::RowIndexEntry;
 use super::output::Output;
@@ -129,20 +130,19 @@ impl IndexWriter {
         16 * 1024
     }
 
-    /// `hashes` are the two halves of the key's Murmur3 hash.
-    pub fn start_partition(&mut self, key: &DecoratedKey, hashes: (i64, i64), data_position: u64) {
+    pub fn start_partition(&mut self, key: &PartitionKey, data_position: u64) {
         self.key.clear();
-        self.key.extend_from_slice(&key.key);
-        self.hash = hashes.1 as u8;
+        self.key.extend_from_slice(&key.bytes);
+        self.hash = key.hashes.1 as u8;
         self.data_position = data_position;
         self.deletion = DeletionTime::LIVE;
         self.rows_begin = self.rows_position;
         self.keys.next.clear();
         match &self.partitioner {
             Partitioner::Murmur3 => {
-                encode_decorated_key(key.token, &key.key, &mut self.keys.next);
+                encode_decorated_key(Token(key.token), &key.bytes, &mut self.keys.next);
             }
-            other => encode_key(other, &key.key, &mut self.keys.next),
+            other => encode_key(other, &key.bytes, &mut self.keys.next),
         }
         self.blocks.start();
     }
@@ -208,7 +208,7 @@ impl IndexWriter {
         let mut out =
             Output { bytes: &mut self.partitions, position: &mut self.partitions_position };
         let root = self.keys.complete(&mut out)?;
-        let summary = self.keys.summary;
+        let summary = IndexSummary { last_key: self.key, ..self.keys.summary };
         let keys_position = *out.position;
         out.append(|bytes| {
             bytes.put_sbytes(&summary.first_key);
@@ -233,8 +233,6 @@ impl KeyTrie {
         }
         std::mem::swap(&mut self.comparable, &mut self.next);
         self.waiting = Some(payload);
-        self.summary.last_key.clear();
-        self.summary.last_key.extend_from_slice(key);
         self.summary.partitions += 1;
         Ok(())
     }

@@ -128,17 +128,19 @@ impl Filter {
         Ok(Some(Filter { hashes: *hashes, words: vec![0; words as usize] }))
     }
 
-    /// Adds a key by both halves of its Murmur3 hash.
-    #[inline]
-    pub fn add(&mut self, (h1, h2): (i64, i64)) {
+    /// Adds keys by both halves of their Murmur3 hashes. Each bit is a cache miss in a large filter: those of many keys wait for memory
+    /// together.
+    pub fn add_all(&mut self, keys: &[(i64, i64)]) {
         let capacity = self.words.len() as u64 * 64;
-        let mut at = h2;
-        for _ in 0..self.hashes {
-            let bit = at.unsigned_abs() % capacity;
+        let mut bits = Vec::with_capacity(keys.len() * self.hashes as usize);
+        for &(h1, h2) in keys {
+            let ats = std::iter::successors(Some(h2), |at| Some(at.wrapping_add(h1)));
+            bits.extend(ats.take(self.hashes as usize).map(|at| at.unsigned_abs() % capacity));
+        }
+        for bit in bits {
             if let Some(word) = self.words.get_mut((bit / 64) as usize) {
                 *word |= 1 << (bit % 64);
             }
-            at = at.wrapping_add(h1);
         }
     }
 
@@ -233,7 +235,7 @@ mod tests {
     fn golden() {
         let mut filter = Filter::for_keys(4, 0.01).expect("chance").expect("filter");
         assert_eq!((filter.hashes, filter.words.len()), (5, 1));
-        (0..5i32).for_each(|key| filter.add(murmur3_hash(&key.to_be_bytes())));
+        filter.add_all(&[0, 1, 2, 3, 4i32].map(|key| murmur3_hash(&key.to_be_bytes())));
         for (version, bytes) in [
             (Version::OA, hex("00000005 00000001 162086c840322221")),
             (Version::ME, hex("00000005 00000001 21223240c8862016")),
@@ -250,7 +252,7 @@ mod tests {
     fn no_false_negatives_few_false_positives() {
         let mut filter = Filter::for_keys(10_000, 0.01).expect("chance").expect("filter");
         let hash = |key: u32| murmur3_hash(&key.to_be_bytes());
-        (0..10_000).for_each(|key| filter.add(hash(key)));
+        filter.add_all(&(0..10_000).map(hash).collect::<Vec<_>>());
         assert!((0..10_000).all(|key| filter.may_contain(hash(key))));
         let wrong = (10_000..110_000).filter(|key| filter.may_contain(hash(*key))).count();
         assert!(wrong < 1_300, "{wrong} of 100000");

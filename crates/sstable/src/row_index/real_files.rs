@@ -1,9 +1,10 @@
 //! Indexes that Cassandra wrote: every entry is read, every key and every row is found, and an index written again
 //! from Data.db has the same bytes.
 
+use halcyon_model::DeletionTime;
 use halcyon_model::byte_comparable::{encode_key, encode_position};
 use halcyon_model::token::murmur3_hash;
-use halcyon_model::{DecoratedKey, DeletionTime};
+use halcyon_stream::PartitionKey;
 
 use super::data_walk::{Partition, SSTable, sstables};
 use super::testing::{Memory, now};
@@ -17,8 +18,9 @@ fn open(deletion: Option<DeletionTime>) -> Option<DeletionTime> {
     deletion.filter(|deletion| !deletion.is_live())
 }
 
-fn decorated(sstable: &SSTable, partition: &Partition) -> DecoratedKey {
-    DecoratedKey { token: sstable.partitioner.token(&partition.key), key: partition.key.clone() }
+fn key_of(sstable: &SSTable, partition: &Partition) -> PartitionKey {
+    let token = sstable.partitioner.token(&partition.key).0;
+    PartitionKey { token, ..PartitionKey::of(&partition.key) }
 }
 
 #[test]
@@ -40,7 +42,7 @@ fn index_files_are_read_and_written_anew() {
 
         let mut writer = big::IndexWriter::new(sstable.version.has_uint_deletion_time());
         for partition in &sstable.partitions {
-            writer.start_partition(&decorated(sstable, partition), (0, 0), partition.position);
+            writer.start_partition(&key_of(sstable, partition), partition.position);
             writer.header(partition.header_length, partition.deletion);
             for block in partition.blocks(big::IndexWriter::default_granularity()) {
                 writer.add_block(&sstable.clusterings, block).expect("sound");
@@ -99,8 +101,7 @@ fn tries_are_read_and_written_anew() {
 
         let mut writer = bti::IndexWriter::new().with_partitioner(sstable.partitioner.clone());
         for partition in &sstable.partitions {
-            let hashes = murmur3_hash(&partition.key);
-            writer.start_partition(&decorated(sstable, partition), hashes, partition.position);
+            writer.start_partition(&key_of(sstable, partition), partition.position);
             writer.header(partition.header_length, partition.deletion);
             for block in partition.blocks(bti::IndexWriter::default_granularity()) {
                 writer.add_block(&sstable.clusterings, block).expect("sound");

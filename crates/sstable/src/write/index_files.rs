@@ -1,7 +1,7 @@
 //! The index components of an SSTable that is being written: Index.db and Summary.db, or Partitions.db and Rows.db, and Filter.db.
 
 use halcyon_io::{Disk, SequentialWriter, WriteOptions};
-use halcyon_model::{Clusterings, DecoratedKey, DeletionTime, Partitioner, Token};
+use halcyon_model::{Clusterings, DeletionTime, Partitioner};
 use halcyon_stream::PartitionKey;
 
 use crate::format::filter::Filter;
@@ -14,6 +14,8 @@ use crate::{CHECKS, Component, Descriptor, Error, Format, Result, big, bti};
 
 /// Pending bytes of an index that are worth a write.
 const PENDING: usize = 64 * 1024;
+/// Keys that go into the filter together.
+const HASHES: usize = 64;
 
 #[expect(clippy::large_enum_variant, reason = "one of them per SSTable that is being written")]
 enum Family {
@@ -24,8 +26,8 @@ enum Family {
 pub(crate) struct IndexFiles {
     family: Family,
     filter: Option<Filter>,
-    key: DecoratedKey,
-    hashes: (i64, i64),
+    /// Of the last keys, which are not in the filter yet.
+    hashes: Vec<(i64, i64)>,
     blocks: u64,
     partitions: u64,
     /// For assertions: where the partition starts in the data, and its last block ends in it.
@@ -69,8 +71,7 @@ impl IndexFiles {
         Ok(IndexFiles {
             family,
             filter,
-            key: DecoratedKey { token: Token(0), key: Vec::new() },
-            hashes: (0, 0),
+            hashes: Vec::with_capacity(HASHES),
             blocks: 0,
             partitions: 0,
             data_position: None,
@@ -86,10 +87,10 @@ impl IndexFiles {
     }
 
     pub(crate) fn start_partition(&mut self, key: &PartitionKey, data_position: u64) {
-        self.key.token = Token(key.token);
-        self.key.key.clear();
-        self.key.key.extend_from_slice(&key.bytes);
-        self.hashes = key.hashes;
+        self.hashes.push(key.hashes);
+        if self.hashes.len() == HASHES {
+            self.fill_filter();
+        }
         self.blocks = 0;
         if CHECKS {
             let is_next = self.data_position.is_none_or(|before| before < data_position);
@@ -97,13 +98,19 @@ impl IndexFiles {
         }
         self.data_position = Some(data_position);
         match &mut self.family {
-            Family::Big { writer, .. } => {
-                writer.start_partition(&self.key, key.hashes, data_position);
+            Family::Big { writer, summary, .. } => {
+                summary.add(&key.bytes, writer.position());
+                writer.start_partition(key, data_position);
             }
-            Family::Bti { writer, .. } => {
-                writer.start_partition(&self.key, key.hashes, data_position);
-            }
+            Family::Bti { writer, .. } => writer.start_partition(key, data_position),
         }
+    }
+
+    fn fill_filter(&mut self) {
+        if let Some(filter) = &mut self.filter {
+            filter.add_all(&self.hashes);
+        }
+        self.hashes.clear();
     }
 
     pub(crate) fn header(&mut self, length: u64, deletion: DeletionTime) {
@@ -133,18 +140,10 @@ impl IndexFiles {
 
     pub(crate) fn end_partition(&mut self, end_offset: u64) -> Result<IndexEntry> {
         self.partitions += 1;
-        let entry = match &mut self.family {
-            Family::Big { writer, summary, .. } => {
-                let entry = writer.end_partition(end_offset)?;
-                summary.add(&self.key.key, entry.index_position);
-                entry
-            }
-            Family::Bti { writer, .. } => writer.end_partition(end_offset)?,
-        };
-        if let Some(filter) = &mut self.filter {
-            filter.add(self.hashes);
+        match &mut self.family {
+            Family::Big { writer, .. } => writer.end_partition(end_offset),
+            Family::Bti { writer, .. } => writer.end_partition(end_offset),
         }
-        Ok(entry)
     }
 
     /// The entry of the partition that has just ended, as a reader finds it.
@@ -187,7 +186,8 @@ impl IndexFiles {
         }
     }
 
-    pub(crate) async fn finish(self, show: impl FnOnce(&[u8])) -> Result<FinishedIndexes> {
+    pub(crate) async fn finish(mut self, show: impl FnOnce(&[u8])) -> Result<FinishedIndexes> {
+        self.fill_filter();
         let (filter, count) = (self.filter, self.partitions);
         match self.family {
             Family::Big { writer, mut file, summary } => {

@@ -17,8 +17,8 @@ use halcyon_model::counter::CounterContext;
 use halcyon_model::time::INVALID_DELETION_TIME;
 use halcyon_model::{BoundKind, DeletionTime};
 use halcyon_stream::{
-    Column, ColumnShape, Fragment, GrammarError, Layout, Marker, PartitionKey, PartitionStart, Row,
-    RowBuf, RowParts, Statics, Validator,
+    Column, ColumnShape, Fragment, GrammarError, Layout, Marker, PartitionStart, Row, RowBuf,
+    RowParts, Statics, Validator,
 };
 
 use crate::data::chunk_write::DataTarget;
@@ -75,7 +75,6 @@ pub struct SSTableWriter {
     previous: u64,
     block: OpenBlock,
     open: Option<DeletionTime>,
-    key: PartitionKey,
     /// The statistics know the partition's first unfiltered.
     covered_first: bool,
     partitions: u64,
@@ -139,7 +138,6 @@ impl SSTableWriter {
                 previous: 0,
                 block: OpenBlock::default(),
                 open: None,
-                key: PartitionKey::empty(),
                 covered_first: false,
                 partitions: 0,
             })
@@ -281,7 +279,6 @@ impl SSTableWriter {
         self.header_open = true;
         self.open = None;
         self.covered_first = false;
-        self.key.copy_from(start.key);
         Ok(())
     }
 
@@ -330,7 +327,7 @@ impl SSTableWriter {
         if self.sees_rows
             && let Some(watch) = &self.watch
         {
-            watch.row(&self.key, self.layout.columns(which), row);
+            watch.row(self.validator.key(), self.layout.columns(which), row);
         }
         if self.has_counters && has_legacy_shards(self.layout.columns(which), row) {
             self.stats.legacy_counter_shards();
@@ -407,9 +404,10 @@ impl SSTableWriter {
         if let Some(last) = self.validator.last_position() {
             self.stats.cover(last);
         }
-        let tombstones = self.stats.end_partition(&self.key.bytes, length);
+        let key = self.validator.key();
+        let tombstones = self.stats.end_partition(&key.bytes, length);
         if let Some(watch) = &self.watch {
-            watch.partition(&self.descriptor, &self.key, length, tombstones);
+            watch.partition(&self.descriptor, key, length, tombstones);
         }
         self.partitions += 1;
         Ok(())

@@ -3,6 +3,7 @@
 use halcyon_model::byte_comparable::encode_decorated_key;
 use halcyon_model::token::murmur3_hash;
 use halcyon_model::{DecoratedKey, DeletionTime, Partitioner};
+use halcyon_stream::PartitionKey;
 
 use crate::bti::{IndexWriter, PartitionIndex, PartitionPosition, describe_partitions};
 use crate::row_index::testing::{Memory, Numbers, hex, now, seed};
@@ -11,7 +12,7 @@ pub(super) fn write(keys: &[DecoratedKey], position: impl Fn(usize) -> u64) -> V
     let mut writer = IndexWriter::new();
     let mut partitions = Vec::new();
     for (i, key) in keys.iter().enumerate() {
-        writer.start_partition(key, murmur3_hash(&key.key), position(i));
+        writer.start_partition(&PartitionKey::of(&key.key), position(i));
         writer.header(7, DeletionTime::LIVE);
         let entry = writer.end_partition(80).expect("sorted keys");
         assert_eq!((entry.index_position, entry.blocks), (position(i), 0));
@@ -146,7 +147,7 @@ fn disorder_is_refused() {
     let mut writer = IndexWriter::new();
     let mut refused = 0;
     for key in &keys {
-        writer.start_partition(key, murmur3_hash(&key.key), 0);
+        writer.start_partition(&PartitionKey::of(&key.key), 0);
         refused += usize::from(writer.end_partition(10).is_err());
     }
     assert_eq!(refused, 1);

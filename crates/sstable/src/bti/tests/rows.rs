@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use halcyon_model::byte_comparable::encode_position;
 use halcyon_model::clustering::{ClusteringValue, Position, PositionBuf};
-use halcyon_model::{BoundKind, Clusterings, CqlType, DeletionTime, Partitioner};
+use halcyon_model::{BoundKind, Clusterings, CqlType, DeletionTime};
+use halcyon_stream::PartitionKey;
 
 use crate::bti::{IndexWriter, RowIndexEntry, describe_rows};
 use crate::row_index::Block;
@@ -72,8 +73,7 @@ impl Partition {
 
     pub(super) fn write(&self) -> Written {
         let mut writer = IndexWriter::new();
-        let key = Partitioner::Murmur3.decorate(b"wide");
-        writer.start_partition(&key, (0, 0), 12_345);
+        writer.start_partition(&PartitionKey::of(b"wide"), 12_345);
         writer.header(11, self.deletion);
         for block in &self.blocks {
             let block = Block {

@@ -1,8 +1,8 @@
 //! Merges streams of one table and reconciles their versions of a partition, row and cell.
 //!
-//! 1. A heap orders the sources by the key of their next partition.
-//! 2. The sources with the smallest key have the current partition. If there is one source, its fragments pass through by
-//!    reference.
+//! 1. A heap orders the sources by the key of their next partition. It has their tokens, so that a comparison reads no source.
+//! 2. The sources with the smallest key have the current partition. If there is one source, it stays at the top of the heap, and its
+//!    fragments pass through by reference.
 //! 3. Otherwise the newest partition deletion wins and the static rows are merged. Then each step merges the fragments at
 //!    the smallest clustering position: rows by `RowMerger`, markers by the rule below.
 //!
@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use halcyon_model::clustering::Position;
-use halcyon_model::{BoundKind, DeletionTime};
+use halcyon_model::{BoundKind, DeletionTime, Partitioner};
 
 use crate::fragment::{
     Fragment, FragmentStream, Marker, PartitionKey, PartitionStart, Row, RowBuf,
@@ -56,12 +56,21 @@ enum Phase {
     Ended,
 }
 
+/// A source in the heap.
+#[derive(Debug, Clone, Copy)]
+struct Queued {
+    /// Of the partition that the source stands at; 0 where the partitioner does not order by tokens of its own.
+    token: i64,
+    source: usize,
+}
+
 pub struct Merge<S> {
     layout: Arc<Layout>,
     sources: Vec<S>,
     /// A min-heap by partition key of the sources that are at a partition start. `BinaryHeap` cannot order by the sources' state.
-    heap: Vec<usize>,
-    /// The sources that have the current partition.
+    heap: Vec<Queued>,
+    has_tokens: bool,
+    /// The sources that have the current partition. A single one is at the top of the heap, others are not in it.
     current: Vec<usize>,
     /// The open range deletion of each source in `current`.
     open: Vec<DeletionTime>,
@@ -84,6 +93,7 @@ where
         let counts = vec![0; sources.len() + 1];
         Merge {
             merger: RowMerger::new(layout.clone()),
+            has_tokens: layout.partitioner == Partitioner::Murmur3,
             layout,
             sources,
             heap: Vec::new(),
@@ -107,8 +117,10 @@ where
         &self.counts
     }
 
-    fn compare_keys(&self, a: usize, b: usize) -> Ordering {
-        self.layout.compare_keys(self.key(a), self.key(b))
+    #[inline]
+    fn compare(&self, a: Queued, b: Queued) -> Ordering {
+        let keys = || self.layout.compare_keys(self.key(a.source), self.key(b.source));
+        a.token.cmp(&b.token).then_with(keys)
     }
 
     fn key(&self, source: usize) -> &PartitionKey {
@@ -118,12 +130,17 @@ where
         }
     }
 
+    fn queued(&self, source: usize) -> Queued {
+        let token = if self.has_tokens { self.key(source).token } else { 0 };
+        Queued { token, source }
+    }
+
     fn push(&mut self, source: usize) {
-        self.heap.push(source);
+        self.heap.push(self.queued(source));
         let mut child = self.heap.len() - 1;
         while child > 0 {
             let parent = (child - 1) / 2;
-            if self.compare_keys(self.heap[child], self.heap[parent]) != Ordering::Less {
+            if self.compare(self.heap[child], self.heap[parent]) != Ordering::Less {
                 break;
             }
             self.heap.swap(child, parent);
@@ -135,6 +152,11 @@ where
         let last = self.heap.len().checked_sub(1)?;
         self.heap.swap(0, last);
         let top = self.heap.pop();
+        self.sift_top_down();
+        top.map(|queued| queued.source)
+    }
+
+    fn sift_top_down(&mut self) {
         let mut parent = 0;
         loop {
             let (left, right) = (2 * parent + 1, 2 * parent + 2);
@@ -142,15 +164,14 @@ where
                 break;
             }
             let right_is_less = right < self.heap.len()
-                && self.compare_keys(self.heap[right], self.heap[left]) == Ordering::Less;
+                && self.compare(self.heap[right], self.heap[left]) == Ordering::Less;
             let child = if right_is_less { right } else { left };
-            if self.compare_keys(self.heap[child], self.heap[parent]) != Ordering::Less {
+            if self.compare(self.heap[child], self.heap[parent]) != Ordering::Less {
                 break;
             }
             self.heap.swap(child, parent);
             parent = child;
         }
-        top
     }
 
     /// Advances a source from a partition's end, or to its first partition, and pushes it unless the source has ended.
@@ -161,30 +182,48 @@ where
         Ok(())
     }
 
-    async fn next_partition(&mut self) -> Result<bool, S::Error> {
+    /// Takes the sources of the current partition to their next ones.
+    async fn leave_partition(&mut self) -> Result<(), S::Error> {
+        if let [single] = self.current[..] {
+            self.current.clear();
+            if self.sources[single].advance().await? {
+                self.heap[0] = self.queued(single);
+                self.sift_top_down();
+            } else {
+                self.pop();
+            }
+            return Ok(());
+        }
         let mut finished = std::mem::take(&mut self.current);
         for source in finished.drain(..) {
             self.requeue(source).await?;
         }
         self.current = finished;
-        let Some(first) = self.pop() else {
+        Ok(())
+    }
+
+    async fn next_partition(&mut self) -> Result<bool, S::Error> {
+        self.leave_partition().await?;
+        let Some(&first) = self.heap.first() else {
             self.shown = Shown::Nothing;
             return Ok(false);
         };
-        self.current.push(first);
+        let is_same = |other: &Queued| self.compare(*other, first) == Ordering::Equal;
+        if !self.heap.iter().skip(1).take(2).any(is_same) {
+            self.current.push(first.source);
+            self.counts[1] += 1;
+            self.phase = Phase::Single;
+            self.shown = Shown::Source(first.source);
+            return Ok(true);
+        }
         while let Some(&next) = self.heap.first() {
-            if self.compare_keys(next, first) != Ordering::Equal {
+            if self.compare(next, first) != Ordering::Equal {
                 break;
             }
             self.pop();
-            self.current.push(next);
+            self.current.push(next.source);
         }
         self.counts[self.current.len()] += 1;
-        if self.current.len() == 1 {
-            self.phase = Phase::Single;
-            self.shown = Shown::Source(first);
-            return Ok(true);
-        }
         // Oldest source first: a tie must not depend on the order of the heap.
         self.current.sort_unstable();
         let starts = self.current.iter().map(|&source| match self.sources[source].fragment() {

@@ -30,8 +30,9 @@ use crate::guardrails::Watched;
 use crate::tables::store::Store;
 use crate::version::{Edit, LiveSSTable, LiveSetBound, replaced};
 
-/// Read-ahead of one compaction, all its inputs together.
-const READ_AHEAD: usize = 8 << 20;
+/// Read-ahead of one compaction, all its inputs together. Beside it the output has its buffers in three eighths of the default
+/// `io_buffer_budget`; with more, streams wait for each other's.
+const READ_AHEAD: usize = 20 << 20;
 
 /// What outputs look like.
 #[derive(Debug, Clone, Default)]

@@ -12,7 +12,7 @@
 //!    outputs before it commits them.
 //! 5. Commit the transaction; only then are inputs deleted. On any earlier error the outputs are deleted and the inputs are untouched.
 //!
-//! Memory: per input a window and its read-ahead buffers, which shrink when there are many inputs; two batches and buffers for the
+//! Memory: per input its read-ahead buffers and blocks of data, which shrink when there are many inputs; batches and buffers for the
 //! output; the Bloom filter, index samples and chunk offsets of the output.
 
 use std::path::PathBuf;
@@ -24,8 +24,8 @@ use halcyon_model::options::Compression;
 use halcyon_sstable::Error as SSTableError;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Carry, Descriptor, ExpirationOverflow, SSTableId, SSTableScanner, SSTableWriter, ScanOptions,
-    Version, Watch, WriterOptions,
+    Carry, Descriptor, ExpirationOverflow, ReadAhead, SSTableId, SSTableScanner, SSTableWriter,
+    ScanOptions, Version, Watch, WriterOptions, scan_ahead,
 };
 use halcyon_stream::{Distinct, Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
 
@@ -300,7 +300,7 @@ struct Compaction<'a> {
     written_before: u64,
 }
 
-type Stream = Purge<Merge<Distinct<SSTableScanner>>, Purging>;
+type Stream = Purge<Merge<Distinct<SSTableScanner<ReadAhead>>>, Purging>;
 
 impl<'a> Compaction<'a> {
     async fn new(
@@ -357,20 +357,18 @@ impl<'a> Compaction<'a> {
     async fn stream(&self) -> Result<Stream> {
         let Settings { read_ahead, read_ahead_budget, .. } = *self.settings;
         let stream = read_ahead.within(read_ahead_budget, self.task.inputs.len());
-        let mut scanners = Vec::with_capacity(self.task.inputs.len());
-        for input in identity::oldest_first(&self.task.inputs) {
-            let options = ScanOptions {
-                mode: self.settings.read_mode,
-                purpose: Purpose::CompactionRead,
-                stream,
-                layout: Some(self.layout.clone()),
-                verify_checksums: true,
-            };
-            let scanner = input.scan(self.disk, options).await?;
-            let merges = self.rows == Rows::MayRepeat;
-            scanners.push(Distinct::new(self.layout.clone(), scanner, merges));
-        }
-        let merge = Merge::new(self.layout.clone(), scanners);
+        let options = ScanOptions {
+            mode: self.settings.read_mode,
+            purpose: Purpose::CompactionRead,
+            stream,
+            layout: Some(self.layout.clone()),
+            verify_checksums: true,
+        };
+        let inputs = identity::oldest_first(&self.task.inputs);
+        let scanners = scan_ahead(self.disk, inputs, &options)?.into_iter();
+        let merges = self.rows == Rows::MayRepeat;
+        let distinct = |scanner| Distinct::new(self.layout.clone(), scanner, merges);
+        let merge = Merge::new(self.layout.clone(), scanners.map(distinct).collect());
         let settings = self.settings;
         let rule = Purging::load(
             self.disk,

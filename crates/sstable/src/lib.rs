@@ -20,6 +20,7 @@ mod write;
 const CHECKS: bool = cfg!(any(debug_assertions, feature = "checks"));
 
 pub use data::Bases;
+pub use data::read_ahead::{ReadAhead, scan_ahead};
 pub use data::scanner::SSTableScanner;
 pub use error::{Error, Result};
 pub use format::descriptor::{Component, Descriptor, SSTableId};

@@ -76,8 +76,8 @@ fn what_cassandra_compacted_is_compacted_alike() {
     let mut failures = Vec::new();
     let mut compared = 0;
     for table in &tables {
-        let compared_one = block_on(async {
-            let disk = in_memory(table).await;
+        let disk = block_on(in_memory(table));
+        let compared_one = disk.runtime().block_on(async {
             let to = Path::new("/compacted");
             disk.create_dir_all(to).await.expect("creates a folder");
             compare(&disk, table, to).await

@@ -157,7 +157,8 @@ fn cancelled() {
     let table = SimTable::load("oa/uncompressed", 9, &[A]);
     let progress = Progress::default();
     progress.cancel();
-    let outcome = block_on(run(&table.disk, &table.task(), &table.settings, &progress));
+    let (runtime, task) = (table.disk.runtime(), table.task());
+    let outcome = runtime.block_on(run(&table.disk, &task, &table.settings, &progress));
     assert!(matches!(outcome, Err(Error::Cancelled)), "{outcome:?}");
     assert!(!table.check(&[A], "cancelled"));
     assert!(files(&table.sim) == table.files);

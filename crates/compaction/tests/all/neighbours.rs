@@ -10,7 +10,9 @@ use crate::sim_table::{A, SimTable, files};
 impl SimTable {
     fn sealed(&self) -> Sealed {
         let task = self.task();
-        block_on(write(&self.disk, &task, &self.settings, &Progress::default())).expect("written")
+        let progress = Progress::default();
+        let written = write(&self.disk, &task, &self.settings, &progress);
+        self.disk.runtime().block_on(written).expect("written")
     }
 }
 
@@ -55,9 +57,10 @@ fn an_identifier_that_is_taken() {
                 n => halcyon_sstable::SSTableId::Sequence(1000 + n),
             }
         }));
-        let task = table.task();
+        let (runtime, task) = (table.disk.runtime(), table.task());
+        let progress = Progress::default();
         let compacted =
-            block_on(halcyon_compaction::run(&table.disk, &task, &settings, &Progress::default()));
+            runtime.block_on(halcyon_compaction::run(&table.disk, &task, &settings, &progress));
         let outputs = compacted.expect("compacts").outputs;
         assert!(outputs.iter().all(|output| output.id != free.id), "{component}: {outputs:?}");
         let copied = table.sim.contents(&Path::new(A).join(copied));

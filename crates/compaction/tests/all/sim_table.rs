@@ -90,7 +90,8 @@ impl SimTable {
     }
 
     pub(crate) fn compact(&self) -> Result<Outcome, Error> {
-        block_on(run(&self.disk, &self.task(), &self.settings, &Progress::default()))
+        let (task, progress) = (self.task(), Progress::default());
+        self.disk.runtime().block_on(run(&self.disk, &task, &self.settings, &progress))
     }
 
     /// As a start does it: every directory of the table.

@@ -216,7 +216,9 @@ fn flushes_and_compactions(node: &TestNode, peer: &mut Peer, told: &RecentLines)
     told.until("a compaction", 1);
     let said = || node.said.lock().unwrap().iter().any(|line| line.contains("tried again in 60 s"));
     until("the failure of a compaction is logged", said);
-    for place in ["a major compaction", "the thread that writes an SSTable"] {
+    for place in
+        ["a major compaction", "the thread that reads ahead", "the thread that writes an SSTable"]
+    {
         assert_eq!(peer.query(INSERT), Answer::Void);
         assert_eq!(peer.query(&command("flush")), Answer::Void);
         panic_at(place);

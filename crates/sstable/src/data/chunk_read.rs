@@ -39,45 +39,135 @@ pub(crate) enum Encoding {
     },
 }
 
-pub struct DataReader {
+/// The chunks of a Data.db, one after the other.
+pub(crate) struct ChunkSource {
     path: PathBuf,
     reader: SequentialReader,
     encoding: Encoding,
     verify_checksums: bool,
-    window: Vec<u8>,
-    start: usize,
-    end: usize,
-    /// Position in the data of `window[start]`.
-    position: u64,
+    /// Position in the data of the next chunk.
+    next: u64,
     data_length: u64,
 }
 
-impl DataReader {
+impl ChunkSource {
     pub(crate) fn new(
         path: PathBuf,
         reader: SequentialReader,
         encoding: Encoding,
         verify_checksums: bool,
-    ) -> DataReader {
+    ) -> ChunkSource {
         let data_length = match &encoding {
             Encoding::Chunked { info, .. } => info.data_length,
             Encoding::Plain { .. } => reader.len(),
         };
-        DataReader {
-            path,
-            reader,
-            encoding,
-            verify_checksums,
-            window: Vec::new(),
-            start: 0,
-            end: 0,
-            position: 0,
-            data_length,
+        ChunkSource { path, reader, encoding, verify_checksums, next: 0, data_length }
+    }
+
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.next >= self.data_length
+    }
+
+    /// Bytes of each chunk's data but the last one's.
+    pub(crate) fn chunk_length(&self) -> usize {
+        match &self.encoding {
+            Encoding::Chunked { info, .. } => info.chunk_length as usize,
+            Encoding::Plain { checksums: Some(crcs) } => crcs.chunk_size as usize,
+            Encoding::Plain { checksums: None } => 64 * 1024,
         }
     }
 
+    /// Goes to the chunk that has a position of the data.
+    async fn seek(&mut self, position: u64) -> Result<()> {
+        match &self.encoding {
+            Encoding::Chunked { info, .. } => {
+                let index = info.chunk_index(position);
+                let range = info
+                    .chunk_range(index)
+                    .ok_or_else(|| self.corrupt(position, "position beyond the end of the data"))?;
+                self.reader.seek(range.start).await?;
+                self.next = index as u64 * u64::from(info.chunk_length);
+            }
+            Encoding::Plain { checksums } => {
+                let chunk = checksums.as_ref().map_or(1, |crcs| u64::from(crcs.chunk_size));
+                let start = position / chunk * chunk;
+                self.reader.seek(start).await?;
+                self.next = start;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the data of the next chunk into `window`, which grows if need be, from `from` on; returns its end.
+    pub(crate) async fn read_chunk(&mut self, window: &mut Vec<u8>, from: usize) -> Result<usize> {
+        let chunk_length = self.chunk_length() as u64;
+        let ChunkSource { path, reader, encoding, verify_checksums, next, data_length } = self;
+        let at = *next;
+        let corrupt = |offset: u64, what: String| {
+            Error::corrupt(path.as_path(), Component::Data, DecodeError { offset, what })
+        };
+        let length = match encoding {
+            Encoding::Chunked { info, decompressor } => {
+                let index = info.chunk_index(at);
+                let chunk = info
+                    .chunk(index)
+                    .ok_or_else(|| corrupt(at, "data ends before its last row".into()))?;
+                let length = chunk.data_length as usize;
+                let stored = chunk.payload_length as usize + CHUNK_CRC_LENGTH as usize;
+                let bytes = reader.fill(stored).await?;
+                let output = free(window, from, length);
+                chunk
+                    .open(bytes, *verify_checksums, output, |payload, output| {
+                        decompressor.decompress(payload, output)
+                    })
+                    .map_err(|what| corrupt(chunk.offset, format!("chunk {index}: {what}")))?;
+                reader.consume(stored);
+                length
+            }
+            Encoding::Plain { checksums } => {
+                let length = chunk_length.min(*data_length - at) as usize;
+                let bytes = reader.fill(length).await?;
+                let Some(bytes) = bytes.get(..length) else {
+                    return Err(corrupt(at, "file is shorter than when it was opened".into()));
+                };
+                if let Some(crcs) = checksums
+                    && *verify_checksums
+                {
+                    let index = (at / u64::from(crcs.chunk_size)) as usize;
+                    crcs.verify(index, bytes).map_err(|what| corrupt(at, what))?;
+                }
+                free(window, from, length).copy_from_slice(bytes);
+                reader.consume(length);
+                length
+            }
+        };
+        *next += length as u64;
+        give_way(length);
+        Ok(from + length)
+    }
+
+    fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error {
+        let error = DecodeError { offset, what: what.into() };
+        Error::corrupt(&self.path, Component::Data, error)
+    }
+}
+
+pub struct DataReader {
+    source: ChunkSource,
+    window: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Position in the data of `window[start]`.
+    position: u64,
+}
+
+impl DataReader {
+    pub(crate) fn new(source: ChunkSource) -> DataReader {
+        DataReader { source, window: Vec::new(), start: 0, end: 0, position: 0 }
+    }
+
     pub(crate) fn data_length(&self) -> u64 {
-        self.data_length
+        self.source.data_length
     }
 
     /// Position in the data of the first available byte.
@@ -94,7 +184,7 @@ impl DataReader {
     /// Bytes of data from here to the end, available or not.
     #[inline]
     pub(crate) fn remaining(&self) -> u64 {
-        self.data_length.saturating_sub(self.position)
+        self.data_length().saturating_sub(self.position)
     }
 
     #[inline]
@@ -107,32 +197,16 @@ impl DataReader {
     }
 
     pub(crate) fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error {
-        let error = DecodeError { offset, what: what.into() };
-        Error::corrupt(&self.path, Component::Data, error)
+        self.source.corrupt(offset, what)
     }
 
     /// Continues at another position of the data.
     pub(crate) async fn seek(&mut self, position: u64) -> Result<()> {
-        let chunk_start = match &self.encoding {
-            Encoding::Chunked { info, .. } => {
-                let index = info.chunk_index(position);
-                let range = info
-                    .chunk_range(index)
-                    .ok_or_else(|| self.corrupt(position, "position beyond the end of the data"))?;
-                self.reader.seek(range.start).await?;
-                index as u64 * u64::from(info.chunk_length)
-            }
-            Encoding::Plain { checksums } => {
-                let chunk = checksums.as_ref().map_or(1, |crcs| u64::from(crcs.chunk_size));
-                let start = position / chunk * chunk;
-                self.reader.seek(start).await?;
-                start
-            }
-        };
+        self.source.seek(position).await?;
         self.start = 0;
         self.end = 0;
-        self.position = chunk_start;
-        let skip = (position - chunk_start) as usize;
+        self.position = self.source.next;
+        let skip = (position - self.position) as usize;
         self.fill(skip).await?;
         self.consume(skip.min(self.end));
         Ok(())
@@ -149,59 +223,12 @@ impl DataReader {
         self.start = 0;
         let wanted = wanted.max(WINDOW.min(self.remaining() as usize));
         while self.end < wanted {
-            self.read_chunk().await?;
+            self.end = self.source.read_chunk(&mut self.window, self.end).await?;
         }
         if CHECKS {
             let filled = (self.end - self.start) as u64;
             assert!(filled >= (at_least as u64).min(self.remaining()), "filled less than promised");
         }
-        Ok(())
-    }
-
-    /// Appends one chunk to the window.
-    async fn read_chunk(&mut self) -> Result<()> {
-        let (at, before) = (self.position + self.end as u64, self.end);
-        let DataReader { reader, encoding, window, end, path, verify_checksums, .. } = self;
-        let corrupt = |offset: u64, what: String| {
-            Error::corrupt(path.as_path(), Component::Data, DecodeError { offset, what })
-        };
-        match encoding {
-            Encoding::Chunked { info, decompressor } => {
-                let index = info.chunk_index(at);
-                let chunk = info
-                    .chunk(index)
-                    .ok_or_else(|| corrupt(at, "data ends before its last row".into()))?;
-                let length = chunk.data_length as usize;
-                let stored = chunk.payload_length as usize + CHUNK_CRC_LENGTH as usize;
-                let bytes = reader.fill(stored).await?;
-                let output = free(window, *end, length);
-                chunk
-                    .open(bytes, *verify_checksums, output, |payload, output| {
-                        decompressor.decompress(payload, output)
-                    })
-                    .map_err(|what| corrupt(chunk.offset, format!("chunk {index}: {what}")))?;
-                reader.consume(stored);
-                *end += length;
-            }
-            Encoding::Plain { checksums } => {
-                let chunk_length = checksums.as_ref().map_or(64 * 1024, |crcs| crcs.chunk_size);
-                let index = (at / u64::from(chunk_length)) as usize;
-                let length = u64::from(chunk_length).min(self.data_length - at) as usize;
-                let bytes = reader.fill(length).await?;
-                let Some(bytes) = bytes.get(..length) else {
-                    return Err(corrupt(at, "file is shorter than when it was opened".into()));
-                };
-                if let Some(crcs) = checksums
-                    && *verify_checksums
-                {
-                    crcs.verify(index, bytes).map_err(|what| corrupt(at, what))?;
-                }
-                free(window, *end, length).copy_from_slice(bytes);
-                reader.consume(length);
-                *end += length;
-            }
-        }
-        give_way(*end - before);
         Ok(())
     }
 }

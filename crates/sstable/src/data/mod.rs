@@ -9,6 +9,7 @@ pub(crate) mod data_writer;
 pub(crate) mod decode;
 pub(crate) mod encode;
 mod encoder_threads;
+pub(crate) mod read_ahead;
 pub(crate) mod scanner;
 pub(crate) mod window;
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use halcyon_io::prefetch;
 use halcyon_model::clustering::Position;
 use halcyon_model::{BoundKind, Cursor, DeletionTime};
 use halcyon_stream::{
@@ -14,12 +15,17 @@ use halcyon_stream::{
 
 use super::chunk_read::{DataReader, MAX_ROW};
 use super::decode::{Extent, RowDecoder, Unfiltered};
-use super::window::DataWindow;
+use super::window::{DataWindow, SeekWindow};
 use crate::format::deletion_time::read_deletion_time;
 use crate::{Error, Result};
 
 /// More than 35 clustering values of 64 KiB: a header that does not fit is corrupt.
 const MAX_ROW_HEADER: usize = 8 << 20;
+
+/// With each fragment the bytes of the next one, which is likely as long, and the head of the one behind it are brought into the caches.
+/// Ten times this maximum would drive out those of a merge's other inputs.
+const SOON_MAX: usize = 2048;
+const HEAD: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScanState {
@@ -99,23 +105,9 @@ impl<D: DataWindow> SSTableScanner<D> {
         (self.data.position(), self.data.data_length())
     }
 
-    /// Continues with the partition that begins at this position of the data.
-    pub(crate) async fn seek(&mut self, position: u64) -> Result<()> {
-        self.current = 0;
-        self.state = ScanState::Between;
-        self.data.seek(position).await
-    }
-
     /// Where the next fragment will be read.
     pub(crate) fn next_position(&self) -> u64 {
         self.data.position() + self.current as u64
-    }
-
-    /// Continues with the row or marker that begins at this position, in the current partition.
-    pub(crate) async fn seek_row(&mut self, position: u64) -> Result<()> {
-        self.current = 0;
-        self.state = ScanState::Row;
-        self.data.seek(position).await
     }
 
     pub(crate) fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error {
@@ -190,6 +182,8 @@ impl<D: DataWindow> SSTableScanner<D> {
             let bytes = self.data.available().get(..length).unwrap_or_default();
             let decoded = self.decoder.decode(&extent, bytes, position, &mut self.parts);
             let unfiltered = decoded.map_err(|e| self.data.corrupt(e.offset, e.what))?;
+            let next = self.data.available().get(length..).unwrap_or_default();
+            prefetch(next.get(..(length + HEAD).min(SOON_MAX)).unwrap_or(next));
             self.current = length;
             self.state = match unfiltered {
                 Unfiltered::Static if !after_start || !self.decoder.has_statics() => {
@@ -226,6 +220,22 @@ impl<D: DataWindow> SSTableScanner<D> {
             ScanState::Between | ScanState::End => self.partition_start().await,
             _ => self.unfiltered().await,
         }
+    }
+}
+
+impl<D: SeekWindow> SSTableScanner<D> {
+    /// Continues with the partition that begins at this position of the data.
+    pub(crate) async fn seek(&mut self, position: u64) -> Result<()> {
+        self.current = 0;
+        self.state = ScanState::Between;
+        self.data.seek(position).await
+    }
+
+    /// Continues with the row or marker that begins at this position, in the current partition.
+    pub(crate) async fn seek_row(&mut self, position: u64) -> Result<()> {
+        self.current = 0;
+        self.state = ScanState::Row;
+        self.data.seek(position).await
     }
 }
 

@@ -21,10 +21,13 @@ pub trait DataWindow {
     /// Makes at least `at_least` bytes available, or all that remain.
     async fn fill(&mut self, at_least: usize) -> Result<()>;
 
+    fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error;
+}
+
+/// A window that can be moved.
+pub trait SeekWindow: DataWindow {
     /// Continues at another position of the data.
     async fn seek(&mut self, position: u64) -> Result<()>;
-
-    fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error;
 }
 
 impl DataWindow for DataReader {
@@ -51,11 +54,13 @@ impl DataWindow for DataReader {
         self.fill(at_least).await
     }
 
-    async fn seek(&mut self, position: u64) -> Result<()> {
-        self.seek(position).await
-    }
-
     fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error {
         self.corrupt(offset, what)
+    }
+}
+
+impl SeekWindow for DataReader {
+    async fn seek(&mut self, position: u64) -> Result<()> {
+        self.seek(position).await
     }
 }

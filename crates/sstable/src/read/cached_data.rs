@@ -18,7 +18,7 @@ use halcyon_model::{Cursor, DecodeError};
 use super::caches::{Chunk, ReadCaches};
 use super::data_file::DataFile;
 use crate::data::compress::Decompressor;
-use crate::data::window::DataWindow;
+use crate::data::window::{DataWindow, SeekWindow};
 use crate::{CHECKS, Component, Error, Result};
 
 /// Most stored bytes of one read ahead.
@@ -232,6 +232,13 @@ impl DataWindow for CachedData {
         Ok(())
     }
 
+    fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error {
+        let error = DecodeError { offset, what: what.into() };
+        Error::corrupt(self.file.path(), Component::Data, error)
+    }
+}
+
+impl SeekWindow for CachedData {
     async fn seek(&mut self, position: u64) -> Result<()> {
         let ahead = position.wrapping_sub(self.position);
         if ahead <= self.available().len() as u64 {
@@ -242,10 +249,5 @@ impl DataWindow for CachedData {
         self.start = 0;
         self.position = position;
         Ok(())
-    }
-
-    fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error {
-        let error = DecodeError { offset, what: what.into() };
-        Error::corrupt(self.file.path(), Component::Data, error)
     }
 }

@@ -13,7 +13,7 @@ use halcyon_model::{Clusterings, CqlType, Cursor, DecodeError, Partitioner};
 use halcyon_stream::{Column, Layout, PartitionKey};
 
 use crate::data::Bases;
-use crate::data::chunk_read::{DataReader, Encoding};
+use crate::data::chunk_read::{ChunkSource, DataReader, Encoding};
 use crate::data::compress::Decompressor;
 use crate::data::decode::RowDecoder;
 use crate::data::scanner::SSTableScanner;
@@ -254,7 +254,11 @@ impl SSTable {
         Ok(scanner)
     }
 
-    async fn data_reader(&self, disk: &Disk, options: &ScanOptions) -> Result<DataReader> {
+    pub(crate) async fn chunk_source(
+        &self,
+        disk: &Disk,
+        options: &ScanOptions,
+    ) -> Result<ChunkSource> {
         let path = self.descriptor().component_path(Component::Data);
         let encoding = match &self.compression {
             Some(info) => {
@@ -267,13 +271,14 @@ impl SSTable {
         };
         let reader =
             disk.open_sequential(&path, options.mode, options.purpose, options.stream).await?;
-        Ok(DataReader::new(path, reader, encoding, options.verify_checksums))
+        Ok(ChunkSource::new(path, reader, encoding, options.verify_checksums))
     }
 
     /// The whole uncompressed data; for small SSTables.
     pub fn read_data<'a>(&'a self, disk: &'a Disk) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
         Box::pin(async move {
-            let mut reader = self.data_reader(disk, &ScanOptions::default()).await?;
+            let source = self.chunk_source(disk, &ScanOptions::default()).await?;
+            let mut reader = DataReader::new(source);
             let mut data = Vec::new();
             while reader.remaining() > 0 {
                 reader.fill(1).await?;
@@ -290,7 +295,7 @@ impl SSTable {
         options: ScanOptions,
         partitions: u64,
     ) -> Result<SSTableScanner> {
-        let data = self.data_reader(disk, &options).await?;
+        let data = DataReader::new(self.chunk_source(disk, &options).await?);
         let layout = options.layout.unwrap_or_else(|| self.layout.clone());
         let decoder = Arc::new(self.decoder(&layout)?);
         Ok(self.scanner_of(data, decoder, layout, partitions))

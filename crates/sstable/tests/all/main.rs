@@ -6,6 +6,7 @@ mod counters;
 mod fuzz_smoke;
 mod hostile;
 mod lookup;
+mod read_ahead;
 mod rewrite;
 mod slices;
 mod verify;

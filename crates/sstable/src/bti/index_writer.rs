@@ -257,10 +257,12 @@ impl KeyTrie {
 
 impl BlockTrie {
     fn start(&mut self) {
-        self.trie.reset();
-        self.count = 0;
-        self.last.clear();
-        self.separator.clear();
+        if self.count > 0 {
+            self.trie.reset();
+            self.count = 0;
+            self.last.clear();
+            self.separator.clear();
+        }
     }
 
     fn add(

@@ -134,8 +134,12 @@ impl Filter {
         let capacity = self.words.len() as u64 * 64;
         let mut bits = Vec::with_capacity(keys.len() * self.hashes as usize);
         for &(h1, h2) in keys {
-            let ats = std::iter::successors(Some(h2), |at| Some(at.wrapping_add(h1)));
-            bits.extend(ats.take(self.hashes as usize).map(|at| at.unsigned_abs() % capacity));
+            let mut at = h2;
+            bits.extend((0..self.hashes).map(|_| {
+                let bit = at.unsigned_abs() % capacity;
+                at = at.wrapping_add(h1);
+                bit
+            }));
         }
         for bit in bits {
             if let Some(word) = self.words.get_mut((bit / 64) as usize) {

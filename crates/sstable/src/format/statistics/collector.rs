@@ -197,6 +197,8 @@ impl MetadataCollector {
     /// Extends the covered clusterings by a partition's first or last unfiltered. Boundaries cannot be either.
     pub fn cover(&mut self, position: Position<'_>) {
         let (opens, closes) = match position.kind {
+            // Without clustering columns all rows are at one position.
+            BoundKind::Clustering if position.count == 0 && self.covered_to.is_some() => return,
             BoundKind::Clustering => (true, true),
             BoundKind::Static => return,
             kind if kind.is_boundary() => return,

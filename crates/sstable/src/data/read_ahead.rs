@@ -28,7 +28,7 @@ use super::scanner::SSTableScanner;
 use super::window::DataWindow;
 use crate::{CHECKS, Component, Error, Result, SSTable, ScanOptions};
 
-/// Full blocks of an input, beside the one that the merge reads: one to go on with while the other is filled.
+/// Full blocks of an input, beside the one that the merge reads: one is read while the other is filled.
 const AHEAD: usize = 2;
 /// Bytes of all blocks of a merge, as far as the smallest blocks allow it.
 const BUDGET: usize = 8 << 20;
@@ -46,6 +46,8 @@ struct Block {
 }
 
 type Full = Result<Block>;
+/// Empty blocks, with the numbers of their inputs.
+type Empties = Vec<(usize, Block)>;
 
 /// The scanners of a merge's inputs, all of whose data one thread reads ahead.
 pub fn scan_ahead<'a>(
@@ -100,9 +102,9 @@ pub struct ReadAhead {
 /// Blocks on their way back, and the thread that fills them.
 struct Returns {
     together: usize,
-    blocks: RefCell<Vec<(usize, Block)>>,
+    blocks: RefCell<Empties>,
     /// `None` while it is dropped.
-    reader: Option<(UnboundedSender<Vec<(usize, Block)>>, Thread<()>)>,
+    reader: Option<(UnboundedSender<Empties>, Thread<()>)>,
 }
 
 impl Returns {
@@ -114,7 +116,7 @@ impl Returns {
         }
     }
 
-    fn send(&self, blocks: &mut Vec<(usize, Block)>) {
+    fn send(&self, blocks: &mut Empties) {
         if let Some((sender, _)) = &self.reader
             && !blocks.is_empty()
         {
@@ -213,7 +215,7 @@ async fn read_all(
     inputs: Vec<Arc<SSTable>>,
     options: ScanOptions,
     lanes: Vec<UnboundedSender<Full>>,
-    mut empties: UnboundedReceiver<Vec<(usize, Block)>>,
+    mut empties: UnboundedReceiver<Empties>,
 ) {
     panic_point("the thread that reads ahead");
     let block_length = BUDGET / inputs.len().max(1) / (AHEAD + 1);

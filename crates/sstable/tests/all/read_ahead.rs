@@ -97,7 +97,7 @@ fn is_same(a: Fragment<'_>, b: Fragment<'_>) -> bool {
     }
 }
 
-/// Reads the SSTable as so many inputs of a merge, in turn, and beside them as it is.
+/// Reads the SSTable as several inputs of a merge, in turn, and beside them as it is.
 async fn compare(disk: &Disk, sstable: &Arc<SSTable>, inputs: usize) {
     let mut scanners = ahead(disk, sstable, inputs);
     let mut plain = sstable.scan(disk, ScanOptions::default()).await.expect("opens");

@@ -21,8 +21,8 @@ use crate::format::compression_info::{CHUNK_CRC_LENGTH, CompressionInfo};
 use crate::format::crc::ChunkCrcs;
 use crate::{CHECKS, Component, Error, Result};
 
-/// Bytes that are decompressed at a time: so small that the windows of dozens of inputs stay in a core's second-level cache
-/// until their rows are written again.
+/// Bytes that a scan decompresses at a time: so few that they stay in a core's first caches until they are read. A merge has
+/// `read_ahead.rs`.
 const WINDOW: usize = 16 * 1024;
 /// A row larger than this is taken for corruption: twice Cassandra's largest value, `max_value_size`, and more.
 pub(crate) const MAX_ROW: u64 = 1 << 30;

@@ -11,6 +11,7 @@ pub mod commitlog;
 pub mod compactions;
 pub mod components;
 pub mod full_query_log;
+pub mod lz4;
 pub mod mutation;
 pub mod node;
 pub mod protocol;

@@ -1,13 +1,12 @@
 //! Compression of one block after the other.
 
-use crate::lz4::Lz4Compressor;
-use crate::{Method, Result, deflate, lz4, snappy, zstd};
+use crate::{Effort, Method, Result, deflate, lz4, snappy, zstd};
 
 /// Keeps what an algorithm can use again between blocks.
 pub struct Compressor(Context);
 
 enum Context {
-    Lz4(Lz4Compressor),
+    Lz4(Effort),
     Snappy(Box<snap::raw::Encoder>),
     Deflate(flate2::Compress),
     Zstd(::zstd::bulk::Compressor<'static>),
@@ -16,7 +15,7 @@ enum Context {
 impl Compressor {
     pub fn new(method: Method) -> Result<Compressor> {
         Ok(Compressor(match method {
-            Method::Lz4 => Context::Lz4(Lz4Compressor::new()),
+            Method::Lz4 { effort } => Context::Lz4(effort),
             Method::Snappy => Context::Snappy(Box::new(snap::raw::Encoder::new())),
             Method::Deflate { level } => Context::Deflate(deflate::compressor(level)),
             Method::Zstd { level, checksum } => Context::Zstd(zstd::compressor(level, checksum)?),
@@ -36,7 +35,7 @@ impl Compressor {
     /// Compresses `input` into `output`, which has at least [`Self::bound`] bytes. Returns the length of the block.
     pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize> {
         match &mut self.0 {
-            Context::Lz4(lz4) => lz4.compress(input, output),
+            Context::Lz4(effort) => lz4::compress(*effort, input, output),
             Context::Snappy(encoder) => snappy::compress(encoder, input, output),
             Context::Deflate(zlib) => deflate::compress(zlib, input, output),
             Context::Zstd(zstd) => zstd::compress(zstd, input, output),
@@ -50,14 +49,9 @@ impl Compressor {
     }
 }
 
-/// For callers that keep no [`Compressor`] because there are too many of them, as connections. LZ4 then takes no memory.
+/// For callers that keep no [`Compressor`] because there are too many of them, as connections. LZ4 takes no memory.
 pub fn append_once(method: Method, input: &[u8], output: &mut Vec<u8>) -> Result<()> {
-    match method {
-        Method::Lz4 => {
-            append(output, lz4::bound(input.len()), |output| lz4::compress(input, output))
-        }
-        _ => Compressor::new(method)?.append(input, output),
-    }
+    Compressor::new(method)?.append(input, output)
 }
 
 fn append(

@@ -24,7 +24,7 @@ mod zstd;
 pub use checksum::{Crc32, crc32, crc32c, crc32c_append};
 pub use compressor::{Compressor, append_once};
 pub use decompressor::{Decompressor, snappy_len};
-pub use method::{Algorithm, DeflateLevel, Method, ZstdLevel};
+pub use method::{Algorithm, DeflateLevel, Effort, Method, ZstdLevel};
 
 /// Why a block cannot be compressed or decompressed.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

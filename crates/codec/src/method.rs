@@ -40,7 +40,10 @@ impl fmt::Display for Algorithm {
 /// An algorithm with everything that changes the bytes it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    Lz4,
+    /// One block.
+    Lz4 {
+        effort: Effort,
+    },
     Snappy,
     /// One zlib stream.
     Deflate {
@@ -55,14 +58,27 @@ pub enum Method {
 }
 
 impl Method {
+    pub const LZ4: Method = Method::Lz4 { effort: Effort::Default };
+
     pub fn algorithm(self) -> Algorithm {
         match self {
-            Method::Lz4 => Algorithm::Lz4,
+            Method::Lz4 { .. } => Algorithm::Lz4,
             Method::Snappy => Algorithm::Snappy,
             Method::Deflate { .. } => Algorithm::Deflate,
             Method::Zstd { .. } => Algorithm::Zstd,
         }
     }
+}
+
+/// How much LZ4 searches for matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Effort {
+    /// Not at all: the block is one run of literals.
+    Literals,
+    /// Matches of six bytes and more; bytes without matches are soon skipped.
+    Fast,
+    #[default]
+    Default,
 }
 
 /// 0 (stored) to 9 (smallest).

@@ -1,8 +1,8 @@
 //! Every method in both directions, and what damaged blocks and false lengths may do.
 
 use crate::{
-    Algorithm, Compressor, Decompressor, DeflateLevel, Error, Method, ZstdLevel, append_once,
-    crc32, crc32c, snappy_len,
+    Algorithm, Compressor, Decompressor, DeflateLevel, Effort, Error, Method, ZstdLevel,
+    append_once, crc32, crc32c, snappy_len,
 };
 
 fn methods() -> Vec<Method> {
@@ -12,8 +12,10 @@ fn methods() -> Vec<Method> {
         [true, false].map(|checksum| Method::Zstd { level, checksum })
     });
     let deflate = deflate.map(|level| Method::Deflate { level });
-    [Method::Lz4, Method::Snappy]
-        .into_iter()
+    let lz4 = [Effort::Literals, Effort::Fast, Effort::Default];
+    let lz4 = lz4.map(|effort| Method::Lz4 { effort });
+    lz4.into_iter()
+        .chain([Method::Snappy])
         .chain(deflate)
         .chain(zstd.into_iter().flatten())
         .collect()
@@ -114,7 +116,7 @@ fn damage_is_an_error_or_other_bytes() {
 fn what_keeps_no_state_agrees_with_what_does() {
     for block in blocks() {
         let mut compressed = Vec::new();
-        append_once(Method::Lz4, &block, &mut compressed).expect("compressed");
+        append_once(Method::LZ4, &block, &mut compressed).expect("compressed");
         let mut plain = Vec::new();
         let mut lz4 = Decompressor::new(Algorithm::Lz4).expect("LZ4");
         lz4.append(&compressed, block.len(), usize::MAX, &mut plain).expect("sound");

@@ -9,7 +9,7 @@ impl LogCompression {
     fn method(self) -> Option<Method> {
         match self {
             LogCompression::None => None,
-            LogCompression::Lz4 => Some(Method::Lz4),
+            LogCompression::Lz4 => Some(Method::LZ4),
             LogCompression::Snappy => Some(Method::Snappy),
             LogCompression::Deflate => Some(Method::Deflate { level: DeflateLevel::FASTEST }),
             LogCompression::Zstd => {

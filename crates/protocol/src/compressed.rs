@@ -19,7 +19,7 @@ pub(crate) fn compress(
         Compression::Lz4 => {
             let Ok(plain) = u32::try_from(body.len()) else { return false };
             scratch.extend(plain.to_be_bytes());
-            Method::Lz4
+            Method::LZ4
         }
         Compression::Snappy => Method::Snappy,
     };

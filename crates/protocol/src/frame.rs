@@ -181,7 +181,7 @@ pub(crate) fn seal(
 fn compress(out: &mut Vec<u8>, begin: usize, scratch: &mut Vec<u8>) -> bool {
     let payload = out.get(begin..).unwrap_or_default();
     scratch.clear();
-    let compressed = append_once(Method::Lz4, payload, scratch);
+    let compressed = append_once(Method::LZ4, payload, scratch);
     let is_shorter = compressed.is_ok() && scratch.len() < payload.len();
     if is_shorter {
         out.truncate(begin);

@@ -156,6 +156,7 @@ fn main() {
     for (i, table) in TABLES.iter().enumerate() {
         put("rows", &[&[i as u8], Header::load(table).rows.as_slice()].concat());
     }
+    put("lz4", &[&[3], include_bytes!("seed.rs").as_slice()].concat());
     put("full_query_log", &halcyon_binlog::record::HEADER);
     put("txn_log", b"ADD:[/d/oa-2-big-,0,8][3585343934]\nCOMMIT:[,0,0][2613697770]\n");
     let map = b"org.apache.cassandra.db.marshal.MapType(org.apache.cassandra.db.marshal.Int32Type,\

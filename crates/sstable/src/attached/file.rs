@@ -111,7 +111,7 @@ impl Encoder {
         self.last = None;
         let Some(first) = self.first.take() else { return Ok(None) };
         let mut bytes = Vec::new();
-        append_once(Method::Lz4, &self.raw, &mut bytes)
+        append_once(Method::LZ4, &self.raw, &mut bytes)
             .map_err(|e| Error::Invalid(e.to_string()))?;
         let block = Block {
             offset: self.offset,

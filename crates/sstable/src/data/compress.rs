@@ -15,7 +15,7 @@ use halcyon_model::options::{CompressorKind, Entries};
 /// `None`: chunks are stored as they are.
 fn method_of(kind: &CompressorKind) -> Result<Option<Method>, String> {
     Ok(Some(match kind {
-        CompressorKind::Lz4 => Method::Lz4,
+        CompressorKind::Lz4 => Method::LZ4,
         CompressorKind::Snappy => Method::Snappy,
         CompressorKind::Deflate => Method::Deflate { level: DeflateLevel::DEFAULT },
         CompressorKind::Zstd { level } => {

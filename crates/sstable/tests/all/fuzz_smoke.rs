@@ -3,6 +3,9 @@
 #[path = "../../../../fuzz/src/components.rs"]
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
 mod components;
+#[path = "../../../../fuzz/src/lz4.rs"]
+#[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
+mod lz4;
 #[path = "../../../../fuzz/src/mutation.rs"]
 #[allow(unreachable_pub, reason = "shared with the crate of the fuzz targets")]
 mod mutation;
@@ -60,6 +63,7 @@ fn components_of_random_bytes() {
     });
     try_mutations("toc", "-TOC.txt", 20_000, components::toc);
     try_mutations("crc", "-CRC.db", 20_000, components::crc);
+    try_mutations("lz4", "-Data.db", 200, lz4::block);
 }
 
 #[test]

@@ -68,6 +68,18 @@ impl Method {
             Method::Zstd { .. } => Algorithm::Zstd,
         }
     }
+
+    /// The same without a search for what repeats, for bytes in which nothing does. Snappy has no such form, and gives up soon.
+    pub fn without_search(self) -> Method {
+        match self {
+            Method::Lz4 { .. } => Method::Lz4 { effort: Effort::Literals },
+            Method::Snappy => Method::Snappy,
+            Method::Deflate { .. } => Method::Deflate { level: DeflateLevel::STORED },
+            Method::Zstd { checksum, .. } => {
+                Method::Zstd { level: ZstdLevel(ZstdLevel::MIN), checksum }
+            }
+        }
+    }
 }
 
 /// How much LZ4 searches for matches.
@@ -86,6 +98,7 @@ pub enum Effort {
 pub struct DeflateLevel(u32);
 
 impl DeflateLevel {
+    const STORED: DeflateLevel = DeflateLevel(0);
     pub const FASTEST: DeflateLevel = DeflateLevel(1);
     pub const DEFAULT: DeflateLevel = DeflateLevel(6);
 

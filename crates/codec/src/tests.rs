@@ -12,11 +12,13 @@ fn methods() -> Vec<Method> {
         [true, false].map(|checksum| Method::Zstd { level, checksum })
     });
     let deflate = deflate.map(|level| Method::Deflate { level });
+    let stored = [DeflateLevel::DEFAULT].map(|level| Method::Deflate { level }.without_search());
     let lz4 = [Effort::Literals, Effort::Fast, Effort::Default];
     let lz4 = lz4.map(|effort| Method::Lz4 { effort });
     lz4.into_iter()
         .chain([Method::Snappy])
         .chain(deflate)
+        .chain(stored)
         .chain(zstd.into_iter().flatten())
         .collect()
 }
@@ -124,6 +126,19 @@ fn what_keeps_no_state_agrees_with_what_does() {
         let mut snappy = Vec::new();
         Compressor::new(Method::Snappy).expect("Snappy").append(&block, &mut snappy).expect("ok");
         assert_eq!(snappy_len(&snappy), Ok(block.len()));
+    }
+}
+
+/// Proves that a block without a search is one of the same algorithm, about as long as its input.
+#[test]
+fn a_block_without_a_search_is_as_long_as_its_input() {
+    let block: Vec<u8> = (0..16_384_u32).map(|i| (i / 7 % 251) as u8).collect();
+    for method in methods().into_iter().filter(|method| *method != Method::Snappy) {
+        let stored = method.without_search();
+        assert_eq!(stored.algorithm(), method.algorithm());
+        let mut compressed = Vec::new();
+        Compressor::new(stored).expect("method").append(&block, &mut compressed).expect("sound");
+        assert!((16_384..16_384 + 100).contains(&compressed.len()), "{stored:?}");
     }
 }
 

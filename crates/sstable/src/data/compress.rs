@@ -33,9 +33,19 @@ const LZ4_LENGTH: usize = 4;
 /// Compresses chunks, one after the other, with its state kept between them.
 pub(crate) struct Compressor {
     /// `None`: chunks are stored as they are.
+    method: Option<Method>,
     codec: Option<codec::Compressor>,
+    /// For chunks in which nothing repeats, from the first one on.
+    without_search: Option<codec::Compressor>,
     /// Bytes in front of the block: its uncompressed length.
     prefix: usize,
+}
+
+/// Whether a chunk is searched for what repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Search {
+    Whole,
+    Skipped,
 }
 
 impl Compressor {
@@ -43,7 +53,7 @@ impl Compressor {
         let method = method_of(kind)?;
         let codec = method.map(codec::Compressor::new).transpose().map_err(|e| e.to_string())?;
         let prefix = if *kind == CompressorKind::Lz4 { LZ4_LENGTH } else { 0 };
-        Ok(Compressor { codec, prefix })
+        Ok(Compressor { method, codec, without_search: None, prefix })
     }
 
     /// Most bytes that `compress` makes of `len`.
@@ -52,13 +62,28 @@ impl Compressor {
     }
 
     /// Compresses `input` into `output`, which has at least `bound` bytes; returns the payload's length.
-    pub(crate) fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, String> {
+    pub(crate) fn compress(
+        &mut self,
+        input: &[u8],
+        search: Search,
+        output: &mut [u8],
+    ) -> Result<usize, String> {
         let (prefix, block) =
             output.split_at_mut_checked(self.prefix).ok_or("output buffer too small")?;
         if let Some(length) = prefix.first_chunk_mut() {
             *length = (input.len() as u32).to_le_bytes();
         }
-        match &mut self.codec {
+        let codec = match (search, self.method) {
+            (Search::Skipped, Some(method)) => {
+                if self.without_search.is_none() {
+                    let new = codec::Compressor::new(method.without_search());
+                    self.without_search = Some(new.map_err(|e| e.to_string())?);
+                }
+                &mut self.without_search
+            }
+            _ => &mut self.codec,
+        };
+        match codec {
             Some(codec) => {
                 let length = codec.compress(input, block).map_err(|e| e.to_string())?;
                 Ok(self.prefix + length)

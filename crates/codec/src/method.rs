@@ -108,7 +108,7 @@ impl DeflateLevel {
 }
 
 /// -131072 (fastest) to 22 (smallest), the range of the reference library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ZstdLevel(i32);
 
 impl ZstdLevel {

@@ -24,8 +24,8 @@ use halcyon_model::options::Compression;
 use halcyon_sstable::Error as SSTableError;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Carry, Descriptor, ExpirationOverflow, ReadAhead, SSTableId, SSTableScanner, SSTableWriter,
-    ScanOptions, Version, Watch, WriterOptions, scan_ahead,
+    Carry, Descriptor, Effort, ExpirationOverflow, ReadAhead, SSTableId, SSTableScanner,
+    SSTableWriter, ScanOptions, Version, Watch, WriterOptions, scan_ahead,
 };
 use halcyon_stream::{Distinct, Fragment, FragmentStream, Layout, Merge, Purge, PurgeStats};
 
@@ -53,6 +53,8 @@ pub struct Settings {
     pub expiration_overflow: ExpirationOverflow,
     /// `None`: uncompressed.
     pub compression: Option<Compression>,
+    /// Spent on the compression.
+    pub effort: Effort,
     pub bloom_filter_fp_chance: f64,
     pub min_index_interval: u32,
     pub column_index_size: Option<u64>,
@@ -510,6 +512,7 @@ impl<'a> Compaction<'a> {
             buffer_size: self.settings.write_buffer,
             expected_length: expected.min(self.settings.split_size.unwrap_or(u64::MAX)),
             compression: self.settings.compression.clone(),
+            effort: self.settings.effort,
             estimated_keys: self.expected_keys(first),
             min_index_interval: self.settings.min_index_interval,
             column_index_size: self.settings.column_index_size,

@@ -6,7 +6,7 @@ use halcyon_compaction::{Group, Outcome, Settings, UsableSpace, write_into};
 use halcyon_io::{AccessMode, Disk, RateLimiter, StreamOptions};
 use halcyon_model::Partitioner;
 use halcyon_sstable::format::statistics::collector::Provenance;
-use halcyon_sstable::{ExpirationOverflow, OpenOptions, SSTable};
+use halcyon_sstable::{Effort, ExpirationOverflow, OpenOptions, SSTable};
 
 use crate::exchange::{AskedBound, Exchange};
 use crate::failure::failed;
@@ -71,6 +71,7 @@ fn settings(task: &TaskRequest, exchange: &Arc<Exchange>) -> Settings {
         version: task.version,
         expiration_overflow: ExpirationOverflow::Reject,
         compression: task.compression.clone(),
+        effort: Effort::Default,
         bloom_filter_fp_chance: task.bloom_filter_fp_chance,
         min_index_interval: task.min_index_interval,
         column_index_size: task.column_index_size,

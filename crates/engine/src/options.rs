@@ -14,7 +14,7 @@ use halcyon_schema::function::FunctionSettings;
 use halcyon_schema::index::IndexSettings;
 use halcyon_schema::mask::MaskSettings;
 use halcyon_schema::view::ViewSettings;
-use halcyon_sstable::Version;
+use halcyon_sstable::{Effort, Version};
 
 /// The reaction to an I/O error on data files (`disk_failure_policy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,6 +80,8 @@ pub struct Options {
     pub background_read_mode: AccessMode,
     pub background_write_mode: AccessMode,
     pub direct_write_buffer_size: usize,
+    /// Of flushes, and of compactions whose outputs are soon rewritten.
+    pub short_lived_compression: Effort,
     pub column_index_size: Option<u64>,
     pub chunk_cache_size: u64,
     /// So much of it stays, however much memory filters, summaries and offsets of chunks take from it.
@@ -141,6 +143,7 @@ impl Options {
             background_read_mode: AccessMode::Auto,
             background_write_mode: AccessMode::Auto,
             direct_write_buffer_size: 1 << 20,
+            short_lived_compression: Effort::Fast,
             column_index_size: None,
             chunk_cache_size: 64 << 20,
             chunk_cache_least: 64 << 20,

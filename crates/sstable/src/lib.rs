@@ -25,6 +25,7 @@ pub use data::scanner::SSTableScanner;
 pub use error::{Error, Result};
 pub use format::descriptor::{Component, Descriptor, SSTableId};
 pub use format::version::{Format, Version};
+pub use halcyon_codec::Effort;
 pub use read::keys::{IndexWalk, KeyEntry, Keys};
 pub use read::sstable::{OpenOptions, SSTable, ScanOptions};
 pub use write::carry::{Carried, Carry, Heat};

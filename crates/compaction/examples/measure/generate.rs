@@ -29,7 +29,7 @@ use halcyon_model::{
 };
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Bases, Descriptor, ExpirationOverflow, SSTableId, SSTableWriter, WriterOptions,
+    Bases, Descriptor, Effort, ExpirationOverflow, SSTableId, SSTableWriter, WriterOptions,
 };
 use halcyon_stream::{
     Cell, Column, Fragment, Layout, Marker, PartitionKey, PartitionStart, RowBuf, RowDeletion,
@@ -228,6 +228,7 @@ impl Fill {
             buffer_size: 1 << 20,
             expected_length: 0,
             compression: Some(compression.clone()),
+            effort: Effort::Default,
             estimated_keys,
             min_index_interval: 128,
             column_index_size: None,

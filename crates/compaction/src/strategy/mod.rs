@@ -10,6 +10,7 @@
 mod candidates;
 mod debt;
 mod leveled;
+mod life;
 mod overlaps;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use std::collections::HashSet;
 
 pub use candidates::{Candidate, History, Output, PickContext, Reason, Task, shard_boundaries};
 pub use debt::{Debt, debt};
+pub use life::is_soon_rewritten;
 
 use candidates::{Tables, ids};
 use halcyon_model::options::compaction::Tombstones;

@@ -36,10 +36,18 @@ fn coverage(first: i64, last: i64) -> f64 {
 }
 
 /// Bytes divided by the share of the token space.
-fn density(table: &Candidate) -> f64 {
+pub(super) fn density(table: &Candidate) -> f64 {
     let reported = table.token_space_coverage;
     let share = if reported > 0.0 { reported } else { coverage(table.first, table.last) };
     table.size as f64 / if share >= COVERAGE_MIN { share } else { 1.0 }
+}
+
+/// Of what they become together.
+pub(super) fn density_of_all(tables: &[&Candidate]) -> f64 {
+    let first = tables.iter().map(|table| table.first).min().unwrap_or(0);
+    let last = tables.iter().map(|table| table.last).max().unwrap_or(0);
+    let share = coverage(first, last);
+    total(tables) as f64 / if share >= COVERAGE_MIN { share } else { 1.0 }
 }
 
 /// The levels that the options make of SSTables.
@@ -122,10 +130,7 @@ impl Levels<'_> {
     }
 
     fn shards_of(&self, tables: &[&Candidate]) -> u32 {
-        let first = tables.iter().map(|table| table.first).min().unwrap_or(0);
-        let last = tables.iter().map(|table| table.last).max().unwrap_or(0);
-        let share = coverage(first, last);
-        self.0.shard_count(total(tables) as f64 / if share >= COVERAGE_MIN { share } else { 1.0 })
+        self.0.shard_count(density_of_all(tables))
     }
 
     /// The level's overlap, and the compaction that it needs.

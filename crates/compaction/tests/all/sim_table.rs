@@ -10,7 +10,7 @@ use halcyon_io::{AccessMode, Disk, Purpose, RateLimiter, SimDisk, StreamOptions,
 use halcyon_model::options::Compression;
 use halcyon_sstable::format::listing;
 use halcyon_sstable::{
-    Component, Descriptor, ExpirationOverflow, OpenOptions, SSTable, ScanOptions,
+    Component, Descriptor, Effort, ExpirationOverflow, OpenOptions, SSTable, ScanOptions,
 };
 use halcyon_stream::{Fragment, FragmentStream, Layout, Merge, Row};
 
@@ -217,6 +217,7 @@ pub(crate) fn settings(inputs: &[Arc<SSTable>]) -> Settings {
         version: first.descriptor().version,
         expiration_overflow: ExpirationOverflow::Reject,
         compression,
+        effort: Effort::Default,
         bloom_filter_fp_chance: 0.01,
         min_index_interval: 128,
         column_index_size: None,

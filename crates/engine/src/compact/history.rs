@@ -4,6 +4,7 @@ use halcyon_compaction::Outcome;
 use halcyon_model::bytes::Put;
 use halcyon_model::{DeletionTime, Liveness};
 use halcyon_schema::system_tables;
+use halcyon_sstable::Effort;
 use halcyon_stream::{Cell, ComplexDeletion, Mutation, PartitionKey, RowBuf, Span};
 
 use super::Compactor;
@@ -49,7 +50,14 @@ fn row(running: &Running, outcome: &Outcome, micros: i64) -> Option<Mutation> {
             b"bytes_out" => long(outcome.file_written),
             b"columnfamily_name" => running.table.clone().into_bytes(),
             b"compacted_at" => (micros / 1000).to_be_bytes().to_vec(),
-            b"compaction_properties" => frozen_map(&[("compaction_type", running.kind.name())]),
+            b"compaction_properties" => {
+                let kind = ("compaction_type", running.kind.name());
+                match running.effort {
+                    Effort::Default => frozen_map(&[kind]),
+                    // Halcyon's own: the table's compressor was used with less search.
+                    Effort::Fast | Effort::Literals => frozen_map(&[kind, ("compression", "fast")]),
+                }
+            }
             b"keyspace_name" => running.keyspace.clone().into_bytes(),
             b"rows_merged" => {
                 // Like an assignment in CQL, which deletes the old collection one microsecond before.

@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use halcyon_compaction::strategy::{Output, shard_boundaries};
 use halcyon_compaction::{Group, Outcome, Progress, Sealed, Settings, write};
 use halcyon_io::StreamOptions;
-use halcyon_sstable::{Carry, ExpirationOverflow, Version};
+use halcyon_sstable::{Carry, Effort, ExpirationOverflow, Version};
 
 use super::task::{CompactionKind, Running};
 use super::{Compactor, history};
@@ -38,6 +38,8 @@ const READ_AHEAD: usize = 20 << 20;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shape {
     kind: CompactionKind,
+    /// Spent on the compression.
+    pub(super) effort: Effort,
     level: Option<i32>,
     split_size: Option<u64>,
     split_tokens: Vec<i64>,
@@ -208,6 +210,7 @@ impl<'a> CompactionJob<'a> {
             version: self.output_version(),
             expiration_overflow: ExpirationOverflow::Cap,
             compression: options.compression(),
+            effort: shape.effort,
             bloom_filter_fp_chance: options.bloom_filter_fp_chance(),
             min_index_interval: options.min_index_interval(),
             column_index_size: own.column_index_size,
@@ -253,6 +256,7 @@ fn begin(
         keyspace: table.schema.keyspace.clone(),
         table: table.schema.name.clone(),
         kind: shape.kind,
+        effort: shape.effort,
         level: shape.level.unwrap_or(level),
         sstables: inputs.len(),
         bytes: inputs.iter().map(|i| i.sstable().file_length()).sum(),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use halcyon_compaction::Kind;
-use halcyon_compaction::strategy::{Candidate, Output, PickContext, Reason, Task, pick};
+use halcyon_compaction::strategy::{
+    Candidate, Output, PickContext, Reason, Task, is_soon_rewritten, pick,
+};
 use halcyon_io::clock::Instant;
 use halcyon_io::{Disk, JobLost, Purpose, contained, panic_point};
 use halcyon_model::options::{Compaction, Strategy};
@@ -29,6 +31,7 @@ const MAX_STATISTICS: u64 = 256 << 20;
 /// A task with the SSTables that it refers to.
 pub(super) struct ResolvedTask {
     pub(super) task: Task,
+    is_soon_rewritten: bool,
     inputs: Vec<Arc<LiveSSTable>>,
     expired: Vec<Arc<LiveSSTable>>,
 }
@@ -47,7 +50,7 @@ impl ResolvedTask {
             let of_kind = if expired_ids.contains(&id) { &mut expired } else { &mut inputs };
             of_kind.push(live.clone());
         }
-        ResolvedTask { task, inputs, expired }
+        ResolvedTask { task, is_soon_rewritten: false, inputs, expired }
     }
 
     pub(super) fn inputs(&self) -> &[Arc<LiveSSTable>] {
@@ -194,7 +197,9 @@ impl Compactor {
             let candidates = candidates(&lives, gc_before, self.storage.disk.clock().now());
             let mut history = store.history.lock();
             if let Some(task) = pick(strategy, &candidates, &moment, &mut history) {
-                return Some(ResolvedTask::of(task, &lives));
+                let is_soon_rewritten = is_soon_rewritten(strategy, &candidates, &task);
+                let task = ResolvedTask::of(task, &lives);
+                return Some(ResolvedTask { is_soon_rewritten, ..task });
             }
         }
         None
@@ -207,7 +212,7 @@ impl Compactor {
     }
 
     async fn execute(&self, store: &Arc<Store>, _claim: Claim, choice: ResolvedTask) -> Result<()> {
-        let ResolvedTask { task, inputs, expired } = choice;
+        let ResolvedTask { task, is_soon_rewritten, inputs, expired } = choice;
         panic_point("a compaction");
         if !expired.is_empty() {
             self.remove(store, &expired).await?;
@@ -221,7 +226,11 @@ impl Compactor {
             Reason::TombstoneCompaction => CompactionKind::Tombstone,
             Reason::Compaction | Reason::Expired => CompactionKind::Background,
         };
-        CompactionJob::run(self, store, &inputs, Shape::of(kind, task.output)).await.map(drop)
+        let mut shape = Shape::of(kind, task.output);
+        if is_soon_rewritten {
+            shape.effort = self.storage.options.short_lived_compression;
+        }
+        CompactionJob::run(self, store, &inputs, shape).await.map(drop)
     }
 
     /// Gives an SSTable another level: only its statistics change.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use halcyon_compaction::{Progress, Snapshot};
 use halcyon_io::clock::Instant;
+use halcyon_sstable::Effort;
 
 use crate::tables::store::Store;
 
@@ -40,6 +41,7 @@ pub(super) struct Running {
     pub(super) keyspace: String,
     pub(super) table: String,
     pub(super) kind: CompactionKind,
+    pub(super) effort: Effort,
     pub(super) level: i32,
     pub(super) sstables: usize,
     /// Of the inputs, as stored.

@@ -200,6 +200,7 @@ impl Flusher {
             buffer_size: self.storage.options.direct_write_buffer_size,
             expected_length: 0,
             compression: schema.options.compression(),
+            effort: self.storage.options.short_lived_compression,
             estimated_keys: memtable.partition_count() as u64,
             min_index_interval: schema.options.min_index_interval(),
             column_index_size: self.storage.options.column_index_size,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_engine::{
-    CommitFailurePolicy, CommitLogOptions, DiskFailurePolicy, LatencyTarget, LogCompression,
-    OnCorruption, Options, SyncMode, UsableSpace, Version,
+    CommitFailurePolicy, CommitLogOptions, DiskFailurePolicy, Effort, LatencyTarget,
+    LogCompression, OnCorruption, Options, SyncMode, UsableSpace, Version,
 };
 use halcyon_model::options::{Compaction, Entries, MapOption};
 use halcyon_model::units;
@@ -68,6 +68,7 @@ impl Values {
             background_write_mode: self.mode("background_write_disk_access_mode"),
             direct_write_buffer_size: self.bytes("direct_write_buffer_size")?.unwrap_or(1 << 20)
                 as usize,
+            short_lived_compression: self.short_lived_compression(),
             column_index_size: self.bytes("column_index_size")?,
             chunk_cache_size: caches.chunks,
             chunk_cache_least: caches.chunks_least,
@@ -106,6 +107,13 @@ impl Values {
         let chunks_least = given.unwrap_or(machine.memory / 8);
         let chunks = given.unwrap_or(left.max(chunks_least));
         Ok(Caches { chunks, chunks_least, positions, keys })
+    }
+
+    fn short_lived_compression(&self) -> Effort {
+        match self.text("short_lived_compression").as_deref() {
+            Some("table") => Effort::Default,
+            _ => Effort::Fast,
+        }
     }
 
     fn memtable_space(&self, machine: Machine) -> Result<u64> {

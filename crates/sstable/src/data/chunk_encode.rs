@@ -5,7 +5,7 @@
 //! compressor without a match, or raw where `min_compress_ratio` allows it. What a batch began with decides, not the batches before it:
 //! threads that encode batches side by side write the same file as one thread.
 
-use halcyon_codec::Crc32;
+use halcyon_codec::{Crc32, Effort};
 use halcyon_io::give_way;
 use halcyon_model::options::Compression;
 
@@ -68,8 +68,8 @@ pub(super) struct Encoded {
 }
 
 impl ChunkEncoder {
-    pub(super) fn new(compression: &Compression) -> Result<ChunkEncoder> {
-        let compressor = Compressor::new(&compression.kind).map_err(Error::Invalid)?;
+    pub(super) fn new(compression: &Compression, effort: Effort) -> Result<ChunkEncoder> {
+        let compressor = Compressor::new(&compression.kind, effort).map_err(Error::Invalid)?;
         let length = compression.chunk_length as usize;
         let output = vec![0; compressor.bound(length).max(length) + CRC];
         let (compression, experience) = (compression.clone(), Experience::default());
@@ -153,7 +153,7 @@ mod tests {
 
     fn encoder(kind: CompressorKind, max_compressed_length: u32) -> ChunkEncoder {
         let compression = Compression { max_compressed_length, ..Compression::new(kind, 4096) };
-        ChunkEncoder::new(&compression).expect("known")
+        ChunkEncoder::new(&compression, Effort::Default).expect("known")
     }
 
     /// `letters`: chunk by chunk, n for noise, t for text.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use halcyon_codec::Crc32;
+use halcyon_codec::{Crc32, Effort};
 use halcyon_io::{AccessMode, Disk, Purpose, SequentialWriter, WriteOptions, give_way};
 use halcyon_model::options::Compression;
 
@@ -20,6 +20,7 @@ pub(crate) struct DataTarget {
     pub(crate) purpose: Purpose,
     pub(crate) options: WriteOptions,
     pub(crate) compression: Option<Compression>,
+    pub(crate) effort: Effort,
 }
 
 /// The properties of a complete, durable Data.db.
@@ -50,7 +51,8 @@ pub(super) struct ChunkWriter {
 
 impl ChunkWriter {
     pub(super) async fn create(target: DataTarget) -> Result<ChunkWriter> {
-        let encoder = target.compression.as_ref().map(ChunkEncoder::new).transpose()?;
+        let encoder = target.compression.as_ref();
+        let encoder = encoder.map(|of| ChunkEncoder::new(of, target.effort)).transpose()?;
         let writer = target
             .disk
             .create_with(&target.path, target.mode, target.purpose, target.options)

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use futures_channel::mpsc::{Receiver, Sender, channel};
 use futures_channel::oneshot;
 use futures_util::{FutureExt, SinkExt, StreamExt};
+use halcyon_codec::Effort;
 use halcyon_io::{Runtime, Thread, panic_point, thread_priority};
 use halcyon_model::options::Compression;
 
@@ -38,6 +39,7 @@ pub(super) struct EncoderThreads {
     progress: Arc<Progress>,
     runtime: Runtime,
     compression: Option<Compression>,
+    effort: Effort,
     helpers: Vec<Helper>,
     helpers_max: usize,
     spent: Vec<Encoded>,
@@ -86,6 +88,7 @@ impl EncoderThreads {
         let (give_back, empties) = channel(IN_FLIGHT + 2);
         let progress = Arc::<Progress>::default();
         let (runtime, compression) = (target.disk.runtime().clone(), target.compression.clone());
+        let effort = target.effort;
         let reported = progress.clone();
         let write = move || write_all(target, work, give_back, reported);
         let writer = runtime.spawn_thread("sstable-encoder", thread_priority(), write);
@@ -97,6 +100,7 @@ impl EncoderThreads {
             progress,
             runtime,
             compression,
+            effort,
             helpers,
             helpers_max,
             spent,
@@ -123,7 +127,7 @@ impl EncoderThreads {
         let idle = self.helpers.iter().position(|helper| !helper.is_busy.load(Relaxed));
         let idle = match idle {
             None if self.helpers.len() < self.helpers_max => {
-                self.helpers.push(Helper::start(&self.runtime, compression.clone()));
+                self.helpers.push(Helper::start(&self.runtime, compression.clone(), self.effort));
                 self.helpers.last_mut()
             }
             None => None,
@@ -193,19 +197,23 @@ fn helper_panicked() -> Error {
 }
 
 impl Helper {
-    fn start(runtime: &Runtime, compression: Compression) -> Helper {
+    fn start(runtime: &Runtime, compression: Compression, effort: Effort) -> Helper {
         let (jobs, work) = channel(1);
         let is_busy = Arc::<AtomicBool>::default();
         let seen = is_busy.clone();
-        let help = move || encode_all(compression, work, seen);
+        let encoder = move || ChunkEncoder::new(&compression, effort);
+        let help = move || encode_all(encoder(), work, seen);
         // It ends with its channel, and has no file.
         runtime.spawn_thread("sstable-compressor", thread_priority(), help).detach();
         Helper { jobs, is_busy }
     }
 }
 
-async fn encode_all(compression: Compression, mut work: Receiver<Job>, is_busy: Arc<AtomicBool>) {
-    let mut encoder = ChunkEncoder::new(&compression);
+async fn encode_all(
+    mut encoder: Result<ChunkEncoder>,
+    mut work: Receiver<Job>,
+    is_busy: Arc<AtomicBool>,
+) {
     while let Some(Job { batch, mut into, done }) = work.next().await {
         panic_point("a thread that compresses");
         let encoded = match &mut encoder {
@@ -246,6 +254,7 @@ mod tests {
                 max_compressed_length,
                 parameters,
             }),
+            effort: Effort::Default,
         }
     }
 

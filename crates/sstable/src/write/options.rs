@@ -1,5 +1,6 @@
 //! How an SSTable is written.
 
+use halcyon_codec::Effort;
 use halcyon_io::{AccessMode, Purpose};
 use halcyon_model::options::Compression;
 
@@ -15,6 +16,8 @@ pub struct WriterOptions {
     /// Preallocated for Data.db; 0 if unknown.
     pub expected_length: u64,
     pub compression: Option<Compression>,
+    /// Spent on the compression: little for what is soon rewritten.
+    pub effort: Effort,
     pub estimated_keys: u64,
     pub min_index_interval: u32,
     /// Bytes of a block in the row index; `None`: 64 KiB for BIG, 16 KiB for BTI.

@@ -107,6 +107,7 @@ impl SSTableWriter {
                 purpose: options.purpose,
                 options: write,
                 compression: options.compression.clone(),
+                effort: options.effort,
             };
             let data = DataWriter::create(target, options.own_thread).await?;
             let index =

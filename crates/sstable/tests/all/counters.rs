@@ -7,8 +7,8 @@ use halcyon_io::{AccessMode, Disk, Purpose, block_on};
 use halcyon_model::{Clusterings, CqlType, DeletionTime, NO_DELETION_TIME, NO_TTL, Partitioner};
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Bases, Descriptor, ExpirationOverflow, OpenOptions, SSTable, SSTableId, SSTableWriter, Version,
-    WriterOptions,
+    Bases, Descriptor, Effort, ExpirationOverflow, OpenOptions, SSTable, SSTableId, SSTableWriter,
+    Version, WriterOptions,
 };
 use halcyon_stream::{Cell, Column, Fragment, Layout, PartitionKey, PartitionStart, RowBuf, Span};
 
@@ -19,6 +19,7 @@ fn options(partitioner: &Partitioner) -> WriterOptions {
         buffer_size: 1 << 20,
         expected_length: 0,
         compression: None,
+        effort: Effort::Default,
         estimated_keys: 1,
         min_index_interval: 128,
         column_index_size: None,

@@ -9,7 +9,7 @@ use halcyon_io::{AccessMode, Disk, Purpose, SimDisk, StreamOptions, block_on};
 use halcyon_sstable::format::listing;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Bases, Component, Descriptor, Error, ExpirationOverflow, OpenOptions, Result, SSTable,
+    Bases, Component, Descriptor, Effort, Error, ExpirationOverflow, OpenOptions, Result, SSTable,
     SSTableId, SSTableWriter, ScanOptions, WriterOptions,
 };
 use halcyon_stream::{Fragment, FragmentStream, Row};
@@ -214,6 +214,7 @@ async fn copy(disk: &Disk, sstable: &SSTable, to: &Descriptor) -> Result<u64> {
         buffer_size: 16 << 10,
         expected_length: 0,
         compression: None,
+        effort: Effort::Default,
         estimated_keys: 16,
         min_index_interval: 128,
         column_index_size: Some(256),

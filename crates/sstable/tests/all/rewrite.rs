@@ -9,8 +9,8 @@ use halcyon_io::{AccessMode, Disk, Purpose, block_on};
 use halcyon_model::options::Compression;
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Bases, Component, Descriptor, ExpirationOverflow, OpenOptions, Result, SSTable, SSTableId,
-    SSTableWriter, ScanOptions, WriterOptions,
+    Bases, Component, Descriptor, Effort, ExpirationOverflow, OpenOptions, Result, SSTable,
+    SSTableId, SSTableWriter, ScanOptions, WriterOptions,
 };
 use halcyon_stream::FragmentStream;
 
@@ -34,6 +34,7 @@ fn options(sstable: &SSTable, keys: u64) -> WriterOptions {
         buffer_size: 1 << 20,
         expected_length: 0,
         compression,
+        effort: Effort::Default,
         estimated_keys: keys,
         min_index_interval: 128,
         column_index_size: None,

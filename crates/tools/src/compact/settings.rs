@@ -6,7 +6,7 @@ use halcyon_compaction::{Settings, UsableSpace, version_holding};
 use halcyon_io::{Disk, RateLimiter, StreamOptions};
 use halcyon_model::options::{Compression, defaults};
 use halcyon_model::schema::TableSchema;
-use halcyon_sstable::{ExpirationOverflow, Format, SSTable, Version};
+use halcyon_sstable::{Effort, ExpirationOverflow, Format, SSTable, Version};
 
 use super::request::Request;
 use crate::error::{Error, Result};
@@ -125,6 +125,7 @@ pub(super) fn choose(
         version,
         expiration_overflow: ExpirationOverflow::Reject,
         compression,
+        effort: Effort::Default,
         bloom_filter_fp_chance: fp_chance,
         min_index_interval: schema
             .map(|s| s.options.min_index_interval())

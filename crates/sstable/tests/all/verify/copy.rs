@@ -7,7 +7,7 @@ use halcyon_io::{AccessMode, Disk, Purpose, SimDisk, block_on};
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::verify::VerifyReport;
 use halcyon_sstable::{
-    Bases, Component, Descriptor, ExpirationOverflow, OpenOptions, SSTable, SSTableId,
+    Bases, Component, Descriptor, Effort, ExpirationOverflow, OpenOptions, SSTable, SSTableId,
     SSTableWriter, ScanOptions, Version, WriterOptions,
 };
 use halcyon_stream::FragmentStream;
@@ -123,6 +123,7 @@ impl Copy {
                 buffer_size: 1 << 16,
                 expected_length: 0,
                 compression: None,
+                effort: Effort::Default,
                 estimated_keys: sstable.estimated_keys(),
                 min_index_interval: 2,
                 column_index_size: Some(64),

@@ -3,7 +3,6 @@
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 use halcyon_schema::function::UserFunction;
-use halcyon_syntax::{Error, Result};
 
 fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.put_ibytes(text);
@@ -13,57 +12,53 @@ fn put_count(out: &mut Vec<u8>, count: usize) {
     out.put_i32(i32::try_from(count).unwrap_or(i32::MAX));
 }
 
-fn put_type(out: &mut Vec<u8>, of: &CqlType) -> Result<()> {
+fn put_type(out: &mut Vec<u8>, of: &CqlType) {
     let of = of.thawed();
     // `DataType.Kind` has them in the same order.
     if let Some((tag, _)) = (0..).zip(&CqlType::NATIVE).find(|(_, native)| *native == of) {
-        out.push(tag);
-        return Ok(());
+        return out.push(tag);
     }
     match of {
         CqlType::List(element) => {
             out.push(20);
-            put_type(out, element)
+            put_type(out, element);
         }
         CqlType::Set(element) => {
             out.push(21);
-            put_type(out, element)
+            put_type(out, element);
         }
         CqlType::Map(key, value) => {
             out.push(22);
-            put_type(out, key)?;
-            put_type(out, value)
+            put_type(out, key);
+            put_type(out, value);
         }
         CqlType::Tuple(fields) => {
             out.push(23);
             put_count(out, fields.len());
-            fields.iter().try_for_each(|field| put_type(out, field))
+            fields.iter().for_each(|field| put_type(out, field));
         }
         CqlType::Udt(udt) => {
             out.push(24);
             put_text(out, &udt.name);
             put_count(out, udt.fields.len());
-            udt.fields.iter().try_for_each(|(name, field)| {
+            for (name, field) in &udt.fields {
                 put_text(out, name);
-                put_type(out, field)
-            })
+                put_type(out, field);
+            }
         }
         CqlType::Vector(element, dimension) => {
             out.push(25);
-            put_type(out, element)?;
+            put_type(out, element);
             put_count(out, *dimension as usize);
             put_count(out, element.fixed_len().unwrap_or(0) as usize);
-            Ok(())
         }
-        other => {
-            let what = format!("values of type {} in functions", other.cql_name());
-            Err(Error::NotSupportedYet(what))
-        }
+        // A body sees the bytes of values whose type the drivers do not know.
+        _ => put_type(out, &CqlType::Blob),
     }
 }
 
 /// What the JVM makes a function of.
-pub(super) fn definition(function: &UserFunction) -> Result<Vec<u8>> {
+pub(super) fn definition(function: &UserFunction) -> Vec<u8> {
     let mut out = Vec::new();
     put_text(&mut out, function.keyspace.as_bytes());
     put_text(&mut out, function.name.as_bytes());
@@ -71,11 +66,11 @@ pub(super) fn definition(function: &UserFunction) -> Result<Vec<u8>> {
     put_count(&mut out, function.arguments.len());
     for (name, of) in &function.arguments {
         put_text(&mut out, name.as_bytes());
-        put_type(&mut out, of)?;
+        put_type(&mut out, of);
     }
-    put_type(&mut out, &function.returns)?;
+    put_type(&mut out, &function.returns);
     put_text(&mut out, function.body.as_bytes());
-    Ok(out)
+    out
 }
 
 pub(super) fn put_value(out: &mut Vec<u8>, value: Option<&[u8]>) {
@@ -89,7 +84,7 @@ pub(super) fn put_value(out: &mut Vec<u8>, value: Option<&[u8]>) {
 mod tests {
     use super::*;
 
-    /// Proves what a definition consists of, and that a type without a Java class is refused.
+    /// Proves what a definition consists of, and that values of a type without a Java class are bytes.
     #[test]
     fn definitions() {
         let function = UserFunction {
@@ -105,8 +100,8 @@ mod tests {
             &[0, 0, 0, 1, b'k', 0, 0, 0, 1, b'f', 1, 0, 0, 0, 1, 0, 0, 0, 1, b'a', 21, 11][..],
             &[25, 9, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 1, b'x'],
         ];
-        assert_eq!(definition(&function), Ok(expected.concat()));
-        let custom = UserFunction { returns: CqlType::Custom("c".to_owned()), ..function };
-        assert!(matches!(definition(&custom), Err(Error::NotSupportedYet(_))));
+        assert_eq!(definition(&function), expected.concat());
+        let returning = |returns| definition(&UserFunction { returns, ..function.clone() });
+        assert_eq!(returning(CqlType::Custom("c".to_owned())), returning(CqlType::Blob));
     }
 }

@@ -193,7 +193,7 @@ impl Host {
 
     /// Compiles a function that is about to be made.
     pub(super) fn check(&self, function: &UserFunction, limit: Duration) -> Result<()> {
-        let definition = definition(function)?;
+        let definition = definition(function);
         let define = |running: &mut Running| running.define(&definition, limit);
         let allowed = Allowed { fail: limit, warn: Duration::ZERO, slow: &SlowCalls::default() };
         self.on(function, &allowed, |running| define(running).map(|_| Answer::Value(None)))?;
@@ -250,7 +250,7 @@ impl Host {
         values: &[u8],
         allowed: &Allowed<'_>,
     ) -> Result<(Option<Vec<u8>>, Duration)> {
-        let definition = definition(function)?;
+        let definition = definition(function);
         let took = Cell::new(Duration::ZERO);
         let more = if operation == FOLD { FOLD_SLICE } else { Duration::ZERO };
         let value = self.on(function, allowed, |running| {

@@ -135,8 +135,9 @@ public final class DataType {
         return javaName(false);
     }
 
+    /** Of tuples and user types, the one whose fields are all missing. */
     private boolean hasEmpty() {
-        return kind == Kind.ASCII || kind == Kind.TEXT || kind == Kind.BLOB;
+        return kind == Kind.ASCII || kind == Kind.TEXT || kind == Kind.BLOB || kind == Kind.TUPLE || kind == Kind.UDT;
     }
 
     /** Null for a missing value, or an empty one of a type that has no empty value. */

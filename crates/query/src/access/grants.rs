@@ -9,6 +9,7 @@ use halcyon_schema::function::signature;
 use halcyon_syntax::ast::GrantedOn;
 
 use super::asking::not_anonymous;
+use super::object_name;
 use super::store::{self, run, text, texts};
 use crate::coordinator::Coordinator;
 use crate::{Error, Outcome, Result};
@@ -78,9 +79,7 @@ pub(super) async fn execute(
 pub(super) fn check_text(coordinator: &Coordinator, granted: &GrantedOn) -> Result<()> {
     match granted {
         GrantedOn::Function(..) => named(coordinator, granted, None).map(drop),
-        GrantedOn::Resource(Resource::MBean(name)) if !is_object_name(name) => {
-            Err(Error::Syntax(format!("{name} is not a valid JMX object name")))
-        }
+        GrantedOn::Resource(Resource::MBean(name)) => object_name::check(name),
         GrantedOn::Table(_) | GrantedOn::Resource(_) => Ok(()),
     }
 }
@@ -93,11 +92,6 @@ pub(super) fn named(
 ) -> Result<Resource> {
     let catalog = coordinator.shard().tables().catalog();
     Ok(resource(granted, &catalog, keyspace)?)
-}
-
-/// `domain:key=value`, roughly: MBeans are kept as data.
-fn is_object_name(name: &str) -> bool {
-    name.split_once(':').is_some_and(|(_, keys)| !keys.is_empty())
 }
 
 /// `IResource.exists`
@@ -122,7 +116,7 @@ fn is_in(catalog: &Catalog, resource: &Resource) -> bool {
                     || functions.aggregates.contains_key(&signature)
             })
         }
-        Resource::MBean(name) => is_object_name(name),
+        Resource::MBean(name) => object_name::is_valid(name),
         Resource::Role(_) => false,
         Resource::AllKeyspaces
         | Resource::AllFunctions

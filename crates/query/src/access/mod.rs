@@ -17,6 +17,7 @@ mod identities;
 mod judge;
 mod listings;
 mod login;
+mod object_name;
 mod questions;
 mod refresh;
 mod roles;

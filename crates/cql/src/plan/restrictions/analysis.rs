@@ -72,12 +72,13 @@ impl Restrictions {
 
     /// Refuses filters of several columns, when a statement is executed: as Cassandra prepares such statements.
     pub fn check_tuple_filters(&self, table: &Table) -> Result<()> {
-        // With an index, Cassandra asks each row again what chooses slices, if an index could answer it too.
-        let asked = self
-            .clustering
-            .iter()
-            .filter(|entry| self.asks_clusterings && indexes::has_supporting(table, entry));
-        check_tuple_filters(self.filters.iter().chain(asked))
+        // With an index, Cassandra asks each row again what chooses slices, from the first on that an index could answer too.
+        let has_index = |entry: &Entry| indexes::has_supporting(table, entry);
+        let asked = match self.clustering.iter().position(has_index) {
+            Some(first) if self.asks_clusterings => self.clustering.get(first..),
+            _ => None,
+        };
+        check_tuple_filters(self.filters.iter().chain(asked.unwrap_or_default()))
     }
 
     /// Whether every clustering column is restricted by = or IN, so that rows are read by their names.

@@ -94,9 +94,11 @@ pub(super) fn bind_entry(
         What::Slice { start, end } => {
             let side = |side: &Option<BoundTerm>| -> Result<Option<(Vec<u8>, bool)>> {
                 let Some(side) = side else { return Ok(None) };
-                let mut values =
+                let values =
                     tuple(&side.term, &names, execution, Form::Slice).map_err(unsupported)?;
-                Ok(values.drain(..).next().map(|value| (value, side.inclusive)))
+                // The other values decide about rows that have the first one.
+                let inclusive = side.inclusive || values.len() > 1;
+                Ok(values.into_iter().next().map(|value| (value, inclusive)))
             };
             add(0, Test::Between { start: side(start)?, end: side(end)? });
         }

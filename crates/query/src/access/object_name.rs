@@ -50,7 +50,7 @@ fn is_key(key: &str) -> bool {
     !key.is_empty() && !key.contains([',', ':', '*', '?', '\n'])
 }
 
-/// What follows a value; `None` if it is none.
+/// What follows the value that a text starts with; `None` for a text that starts with anything else.
 fn behind_value(text: &str) -> Option<&str> {
     let Some(quoted) = text.strip_prefix('"') else {
         let (value, behind) = text.split_at(text.find(',').unwrap_or(text.len()));

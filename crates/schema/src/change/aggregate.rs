@@ -14,7 +14,7 @@ use super::context::{
 };
 use super::function::{
     Dropped, both_directives, check_thawed, event, event_arguments, find_dropped, is_compatible,
-    spelled, spelled_all,
+    spelled, spelled_all, spelled_in,
 };
 use crate::catalog::{Catalog, Keyspace};
 use crate::checks;
@@ -77,8 +77,9 @@ fn new_aggregate(
     if !checks::is_function_name(name) {
         return Err(invalid(format!("Aggregate name '{name}' is invalid")));
     }
-    create.arguments.iter().try_for_each(|text| check_thawed("Argument", text))?;
-    check_thawed("State type", &create.state_type)?;
+    let is_thawed = |text: &TypeText| check_thawed("Argument", &spelled_in(text, known));
+    create.arguments.iter().try_for_each(is_thawed)?;
+    check_thawed("State type", &spelled_in(&create.state_type, known))?;
     let state_function = state_function(known, create, &state, &arguments)?;
     let returns = match &create.final_function {
         None => state.clone(),

@@ -14,15 +14,26 @@ pub(super) fn resolve(text: &TypeText, keyspace: &Keyspace) -> Result<CqlType> {
     check_keyspaces(&tokens, &keyspace.name)?;
     check_vectors(&tokens)?;
     let known = |name: &str| keyspace.types.get(name).map(|found| UserType::clone(found));
+    let unknown = |name: &str| format!("Unknown type {}.{name}", keyspace.name);
+    // Rows of the schema have this type, statements cannot name it.
+    if text.text.eq_ignore_ascii_case("empty") {
+        let found = known("empty").map(|found| CqlType::Udt(Box::new(found)));
+        return found.ok_or_else(|| invalid(unknown("empty")));
+    }
     let parsed = CqlType::parse_cql(&text.text, &known).map_err(|error| {
         invalid(match error {
-            TypeError::Unknown(name) => format!("Unknown type {}.{name}", keyspace.name),
+            TypeError::Unknown(name) => unknown(&name),
             TypeError::NotAllowed(what) => what,
             TypeError::Syntax { .. } => error.to_string(),
         })
     })?;
     check(&parsed, &text.text)?;
     Ok(parsed)
+}
+
+/// Refuses a type of another keyspace.
+pub fn check_type_keyspace(text: &TypeText, keyspace: &str) -> Result<()> {
+    if text.text.contains('.') { check_keyspaces(&tokens(&text.text), keyspace) } else { Ok(()) }
 }
 
 /// Types are used only in the keyspace that they are defined in.

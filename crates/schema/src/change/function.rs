@@ -17,8 +17,7 @@ use crate::checks;
 use crate::function::{Functions, JAVA, UserFunction, WASM, signature};
 
 /// Types of functions are not frozen, because their values are always whole; tuples and vectors are by nature.
-pub(super) fn check_thawed(what: &str, text: &TypeText) -> Result<()> {
-    let spelled = spelled(text);
+pub(super) fn check_thawed(what: &str, spelled: &str) -> Result<()> {
     if !spelled.starts_with("frozen<") {
         return Ok(());
     }
@@ -29,9 +28,23 @@ pub(super) fn check_thawed(what: &str, text: &TypeText) -> Result<()> {
 
 /// A type as messages show it.
 pub(super) fn spelled(text: &TypeText) -> &str {
-    let text = text.text.as_str();
+    without_needless(&text.text)
+}
+
+/// Tuples and vectors are frozen by nature.
+fn without_needless(text: &str) -> &str {
     let thawed = text.strip_prefix("frozen<").and_then(|rest| rest.strip_suffix('>'));
     thawed.filter(|of| of.starts_with("tuple<") || of.starts_with("vector<")).unwrap_or(text)
+}
+
+/// The same without quotes.
+fn unquoted(text: &TypeText) -> String {
+    spelled(text).replace('"', "")
+}
+
+/// The same with the keyspace of user types.
+pub(super) fn spelled_in(text: &TypeText, keyspace: &Keyspace) -> String {
+    without_needless(&spelled_with_keyspace(text, keyspace)).replace('"', "")
 }
 
 pub(super) fn spelled_all<'a>(types: impl IntoIterator<Item = &'a TypeText>) -> String {
@@ -79,8 +92,9 @@ pub fn new_function(
             "Duplicate argument names for given function {name} with argument names [{names}]"
         )));
     }
-    create.arguments.iter().try_for_each(|(_, text)| check_thawed("Argument", text))?;
-    check_thawed("Return type", &create.returns)?;
+    let is_thawed = |(_, text): &(_, TypeText)| check_thawed("Argument", &unquoted(text));
+    create.arguments.iter().try_for_each(is_thawed)?;
+    check_thawed("Return type", &unquoted(&create.returns))?;
     let known = existing(catalog, keyspace)?;
     let argument = |(name, text): &(halcyon_syntax::ast::Name, TypeText)| {
         Ok((name.text.clone(), resolve(text, known)?))
@@ -215,10 +229,13 @@ pub(super) fn find_dropped<'a>(
         )));
     }
     if let Some(types) = arguments {
-        types.iter().try_for_each(|text| check_thawed("Argument", text))?;
-        let types: Vec<CqlType> =
-            types.iter().map(|text| resolve(text, known)).collect::<Result<_>>()?;
-        let wanted = signature(own, &types);
+        // Of a known name, Cassandra looks up the types first, for permissions.
+        if overloads.is_empty() {
+            types.iter().try_for_each(|text| check_thawed("Argument", &unquoted(text)))?;
+        }
+        let found = types.iter().map(|text| resolve(text, known)).collect::<Result<Vec<_>>>()?;
+        types.iter().try_for_each(|text| check_thawed("Argument", &spelled_in(text, known)))?;
+        let wanted = signature(own, &found);
         overloads.retain(|signature| *signature == wanted);
     }
     match overloads.into_iter().find(|signature| has(functions, signature)) {

@@ -32,6 +32,7 @@ use halcyon_syntax::ast::{QualifiedName, StatementKind};
 use halcyon_syntax::{Error, Result};
 
 pub use self::alter::drop_time;
+pub use self::column_type::check_type_keyspace;
 use self::context::keyspace_name;
 pub use self::context::{
     Change, CheckViewRows, Context, Evaluate, FindMask, RestrictedRows, keyspace_of,

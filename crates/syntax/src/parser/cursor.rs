@@ -249,6 +249,12 @@ impl<'a> Cursor<'a> {
         ))
     }
 
+    /// Whether what was read last closes a bracket.
+    pub(super) fn is_behind_bracket(&self) -> bool {
+        let last = self.at.checked_sub(1).and_then(|last| self.tokens.get(last));
+        last.is_some_and(|token| [")", "]", "}"].iter().any(|symbol| token.is_symbol(symbol)))
+    }
+
     /// Whether an unquoted or quoted name stands so far ahead.
     pub(super) fn is_name_ahead(&self, ahead: usize) -> bool {
         let token = self.peek_ahead(ahead);

@@ -3,8 +3,8 @@
 use super::arithmetic::{Operand, sum};
 use super::cursor::Cursor;
 use super::relation::relations;
-use super::term::{constant, function_name, marker, term, whole_number};
-use super::types::{native_type, type_text};
+use super::term::{constant, function_name, hint, is_class, marker, term, whole_number};
+use super::types::native_type;
 use crate::ast::{
     ArithmeticOperator, LiteralKind, OrderBy, QualifiedName, RawSelector, RawTerm, Select,
     SelectItem, Selection,
@@ -139,8 +139,10 @@ fn group(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
         return cursor.deeper(|cursor| Ok(RawSelector::Negate(Box::new(group(cursor)?))));
     }
     let receiver = bare(cursor)?;
-    // Cassandra tries the rule with modifiers first, and looks that far for them.
-    cursor.peek_ahead(1);
+    // Cassandra tries the rule with modifiers first, and looks that far for them, but behind what brackets end.
+    if !cursor.is_behind_bracket() {
+        cursor.peek_ahead(1);
+    }
     modifiers(cursor, receiver)
 }
 
@@ -212,13 +214,9 @@ fn parentheses(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
     if cursor.peek_ahead(1).is_symbol(")") {
         cursor.peek_ahead(2);
     }
-    let hint = cursor.attempt(|cursor| {
-        cursor.expect_symbol("(")?;
-        let to = type_text(cursor)?;
-        cursor.expect_symbol(")")?;
-        Ok((to, cursor.deeper(bare)?))
-    });
-    if let Some((to, selector)) = hint {
+    let hinted = |cursor: &mut Cursor<'_>| Ok((hint(cursor)?, cursor.deeper(bare)?));
+    let found = if is_class(cursor) { Some(hinted(cursor)?) } else { cursor.attempt(hinted) };
+    if let Some((to, selector)) = found {
         return Ok(RawSelector::TypeHint { to, selector: Box::new(selector) });
     }
     cursor.expect_symbol("(")?;

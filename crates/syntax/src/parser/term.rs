@@ -4,7 +4,7 @@ use super::arithmetic::{Operand, sum};
 use super::cursor::Cursor;
 use super::types::{native_type, type_text};
 use super::words;
-use crate::ast::{ArithmeticOperator, LiteralKind, QualifiedName, RawTerm};
+use crate::ast::{ArithmeticOperator, LiteralKind, QualifiedName, RawTerm, TypeText};
 use crate::error::Result;
 use crate::lexer::{Token, TokenKind};
 
@@ -225,18 +225,38 @@ fn parentheses(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
     if cursor.peek_ahead(1).is_symbol(")") {
         return Err(cursor.no_viable_ahead(1));
     }
-    if cursor.peek_ahead(1).kind != TokenKind::String {
-        let hint = cursor.attempt(|cursor| {
-            cursor.expect_symbol("(")?;
-            let to = type_text(cursor)?;
-            cursor.expect_symbol(")")?;
-            Ok(to)
-        });
-        if let Some(to) = hint {
-            return Ok(RawTerm::TypeHint { to, term: Box::new(simple(cursor)?) });
-        }
+    let hint = if is_class(cursor) {
+        Some(hint(cursor)?)
+    } else if cursor.peek_ahead(1).kind == TokenKind::String {
+        None
+    } else {
+        cursor.attempt(hint)
+    };
+    match hint {
+        Some(to) => Ok(RawTerm::TypeHint { to, term: Box::new(simple(cursor)?) }),
+        None => tuple(cursor),
     }
-    tuple(cursor)
+}
+
+/// `(type)`
+pub(super) fn hint(cursor: &mut Cursor<'_>) -> Result<TypeText> {
+    cursor.expect_symbol("(")?;
+    let to = type_text(cursor)?;
+    cursor.expect_symbol(")")?;
+    Ok(to)
+}
+
+/// A text in parentheses is a class only before what it is the type of.
+pub(super) fn is_class(cursor: &Cursor<'_>) -> bool {
+    cursor.peek_ahead(1).kind == TokenKind::String
+        && cursor.peek_ahead(2).is_symbol(")")
+        && begins_simple(&cursor.peek_ahead(3))
+}
+
+/// Whether a term without a sign begins with a token that could not follow one.
+fn begins_simple(token: &Token<'_>) -> bool {
+    let is_apart = matches!(token.text, ":" | "-") || token.is_word("as");
+    RawTerm::may_begin(token) && !follows_term(token) && !is_apart
 }
 
 pub(super) fn tuple(cursor: &mut Cursor<'_>) -> Result<RawTerm> {

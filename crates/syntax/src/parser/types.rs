@@ -170,10 +170,11 @@ fn push_type(
 fn push_class(cursor: &mut Cursor<'_>, text: &mut String) -> Result<()> {
     let token = cursor.peek();
     let class = token.value();
-    match CqlType::parse(&class) {
+    let parsed = CqlType::parse(&class);
+    match &parsed {
         Ok(CqlType::Custom(unknown)) if !cursor.is_script && !unknown.contains('(') => {
             let full = if unknown.contains('.') {
-                unknown
+                unknown.clone()
             } else {
                 format!("org.apache.cassandra.db.marshal.{unknown}")
             };
@@ -186,7 +187,11 @@ fn push_class(cursor: &mut Cursor<'_>, text: &mut String) -> Result<()> {
         }
         _ => {}
     }
-    text.push_str(cursor.next().text);
+    let token = cursor.next();
+    match parsed {
+        Ok(known) if !cursor.is_script => text.push_str(&format!("'{known}'")),
+        _ => text.push_str(token.text),
+    }
     Ok(())
 }
 

@@ -124,18 +124,40 @@ fn hash(algorithm: &str, value: &[u8]) -> Result<Vec<u8>> {
 fn padding(function: &Function, argument: Option<&[u8]>) -> Result<char> {
     let Some(bytes) = argument else { return Ok('*') };
     let text = String::from_utf8_lossy(bytes);
-    let mut chars = text.chars();
-    match (chars.next(), chars.next()) {
-        (Some(only), None) => Ok(only),
+    // Java's characters are units of UTF-16.
+    let mut units = text.encode_utf16();
+    match (text.chars().next(), units.next(), units.next()) {
+        (Some(only), Some(_), None) => Ok(only),
         _ => Err(Error::InvalidRequest(format!(
             "The padding argument for function {} should be single-character, but '{text}' has {} characters.",
             function.full_name(),
-            text.chars().count()
+            text.encode_utf16().count()
         ))),
     }
 }
 
 impl Mask {
+    /// Refuses a padding or an algorithm that is the same for each row (`Some`), whatever it hides.
+    pub fn check<V: AsRef<[u8]>>(
+        self,
+        function: &Function,
+        arguments: &[Option<Option<V>>],
+    ) -> Result<()> {
+        let given = |index: usize| {
+            let argument = arguments.get(index).and_then(Option::as_ref);
+            argument.map(|value| value.as_ref().map(AsRef::as_ref))
+        };
+        match self {
+            Mask::Inner | Mask::Outer => {
+                given(3).map_or(Ok(()), |text| padding(function, text).map(drop))
+            }
+            Mask::Hash => given(1)
+                .flatten()
+                .map_or(Ok(()), |text| hash(&String::from_utf8_lossy(text), &[]).map(drop)),
+            Mask::Null | Mask::Default | Mask::Replace => Ok(()),
+        }
+    }
+
     pub(super) fn call(
         self,
         function: &Function,

@@ -48,7 +48,7 @@ pub use masking::Mask;
 pub use matching::{Argument, Match, assignable};
 pub use math::Math;
 pub use natives::Scalar;
-pub(crate) use natives::{COUNT_ROWS, cast_target, count_rows};
+pub(crate) use natives::{COUNT_ROWS, cast_target, count_rows, is_native};
 pub use resolve::resolve;
 pub use time::Time;
 

@@ -20,6 +20,7 @@ use super::vectors;
 use super::{Body, Function, Scope};
 use crate::plan::execution::Execution;
 use crate::plan::json;
+use halcyon_schema::catalog::Table;
 use halcyon_syntax::ast::{ArithmeticOperator, operator_name};
 use halcyon_syntax::{Error, Result};
 
@@ -183,7 +184,12 @@ pub(super) fn candidates(
     if let Some(found) = OPERATORS.iter().position(of) {
         return Ok(OPERATIONS.get(found).map(Vec::as_slice).unwrap_or_default().into());
     }
-    named(name, arguments, scope, receiver).map(Cow::Owned)
+    named(name, arguments, scope.table, receiver).map(Cow::Owned)
+}
+
+/// Whether a native function has the name, whatever its arguments.
+pub(crate) fn is_native(name: &str) -> bool {
+    name == "token" || named(name, &[], None, None).map_or(true, |found| !found.is_empty())
 }
 
 const OPERATORS: [ArithmeticOperator; 5] = [
@@ -197,7 +203,7 @@ const OPERATORS: [ArithmeticOperator; 5] = [
 fn named(
     name: &str,
     arguments: &[&dyn Argument],
-    scope: &Scope<'_>,
+    table: Option<&Table>,
     receiver: Option<&CqlType>,
 ) -> Result<Vec<Function>> {
     let one = |returns: CqlType, scalar: Scalar| vec![native(name, vec![], returns, scalar)];
@@ -210,7 +216,7 @@ fn named(
         "currentdate" | "current_date" => one(CqlType::Date, Scalar::Time(Time::CurrentDate)),
         "currenttime" | "current_time" => one(CqlType::Time, Scalar::Time(Time::CurrentTime)),
         "token" => {
-            let Some(table) = scope.table else { return Ok(Vec::new()) };
+            let Some(table) = table else { return Ok(Vec::new()) };
             let key = table.schema.partition_key.iter().map(|column| column.cql_type.clone());
             vec![native(name, key.collect(), CqlType::BigInt, Scalar::Token)]
         }

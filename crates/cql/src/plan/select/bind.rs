@@ -54,6 +54,7 @@ impl SelectPlan {
         // Of several wrong values, Cassandra refuses that of a selected term, then that of a filter, then that of a partition key.
         let BoundTerms { values: terms, unset_argument } =
             BoundTerms::of(&self.selection.terms, execution)?;
+        self.selection.check_constants(&terms, execution)?;
         restrictions.check_tuple_filters(&self.table)?;
         let filters = restrictions.bind_filters(&self.table, execution)?;
         let statics = !self.table.schema.statics.is_empty();

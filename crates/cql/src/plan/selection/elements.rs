@@ -4,7 +4,7 @@ use halcyon_model::bytes::Put;
 use halcyon_model::{CqlType, Cursor};
 
 /// Keys and values of a map, or the elements twice of a set.
-pub(super) fn entries<'a>(
+fn entries<'a>(
     bytes: &'a [u8],
     cql_type: &CqlType,
 ) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {

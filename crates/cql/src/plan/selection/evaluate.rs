@@ -12,7 +12,7 @@ use crate::plan::value::checked::sorted_collection;
 use crate::plan::value::collection::put_value;
 use halcyon_syntax::Result;
 
-type Value<'a> = Option<Cow<'a, [u8]>>;
+pub(super) type Value<'a> = Option<Cow<'a, [u8]>>;
 
 impl<'a> Evaluation<'a> {
     fn all(&self, selectors: &'a [Selector]) -> Result<Vec<Value<'a>>> {
@@ -44,8 +44,9 @@ impl Selector {
             Selector::Column(_) | Selector::Term(_) | Selector::Aggregate(_) => {
                 self.stored(on).map(Cow::Borrowed)
             }
-            Selector::Time { fetch, kind, part, list, cql_type } => {
-                time(on, *fetch, *kind, part, *list, cql_type).map(Cow::Owned)
+            Selector::Time { fetch, kind, steps, list, cql_type } => {
+                let form = list.then_some(cql_type);
+                time(on, *fetch, *kind, steps, form).map(Cow::Owned)
             }
             Selector::Call { function, arguments } => {
                 let values = on.all(arguments)?;
@@ -75,9 +76,7 @@ impl Selector {
                 return Ok(Some(Cow::Owned(collection(cql_type, &on.joined(items)?))));
             }
             Selector::Tuple(items) => {
-                let mut out = Vec::new();
-                on.joined(items)?.iter().for_each(|item| put_value(&mut out, item.as_deref()));
-                return Ok(Some(Cow::Owned(out)));
+                return Ok(Some(Cow::Owned(tuple(&on.joined(items)?))));
             }
         };
         if let Some(Cow::Owned(made)) = &value {
@@ -87,7 +86,13 @@ impl Selector {
     }
 }
 
-fn collection(cql_type: &CqlType, items: &[Value<'_>]) -> Vec<u8> {
+pub(super) fn tuple(items: &[Value<'_>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    items.iter().for_each(|item| put_value(&mut out, item.as_deref()));
+    out
+}
+
+pub(super) fn collection(cql_type: &CqlType, items: &[Value<'_>]) -> Vec<u8> {
     if let CqlType::Vector(element, _) = cql_type {
         let mut out = Vec::new();
         for item in items {

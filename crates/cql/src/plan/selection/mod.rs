@@ -6,6 +6,7 @@
 //! 3. An aggregate's arguments are evaluated on every row of a group; selectors outside of aggregates see the group's
 //!    first row.
 
+mod constants;
 mod elements;
 mod evaluate;
 mod evaluation;
@@ -45,15 +46,21 @@ pub enum TimeKind {
     Ttl,
 }
 
-/// Which of a column's cells.
+/// A step from a column, or from a part of it, to a part of that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    Whole,
     /// Indexes of terms: of one element, or from and to.
     Element(usize),
     Slice(Option<usize>, Option<usize>),
     /// A field of a user type.
     Field(u16),
+}
+
+/// A step with the type that it is made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    pub of: CqlType,
+    pub part: Part,
 }
 
 #[derive(Debug, Clone)]
@@ -63,8 +70,9 @@ pub enum Selector {
     Time {
         fetch: usize,
         kind: TimeKind,
-        part: Part,
-        /// The column has many cells and the answer is a list.
+        /// From the column to what the time is asked of.
+        steps: Vec<Step>,
+        /// What is asked has many cells, and the answer is a list.
         list: bool,
         cql_type: CqlType,
     },

@@ -1,5 +1,7 @@
 //! What columns of a result are called when they have no alias.
 
+use std::collections::{HashMap, HashSet};
+
 use halcyon_syntax::ast::{RawSelector, RawTerm};
 
 use crate::plan::functions::{COUNT_ROWS, cast_target};
@@ -9,24 +11,35 @@ fn bound(term: &Option<RawTerm>) -> String {
     term.as_ref().map(RawTerm::to_string).unwrap_or_default()
 }
 
-/// The name of a selector. A native function is shown with its keyspace.
-pub(super) fn name(selector: &RawSelector) -> String {
-    shown(selector, &|_| false)
+/// What is known of selectors, by their place in the statement, once they are prepared.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// Casts to the type that their selector has already: they are not shown.
+    pub(super) own_casts: HashSet<*const RawSelector>,
+    /// The keyspaces of user-defined functions that are called without it.
+    pub(super) keyspaces: HashMap<*const RawSelector, String>,
 }
 
-/// The name of a selector without the casts that are hidden.
-pub(super) fn shown(selector: &RawSelector, hides: &dyn Fn(&RawSelector) -> bool) -> String {
-    let name = |of: &RawSelector| shown(of, hides);
+/// The name of a selector. A native function is shown with its keyspace.
+pub(super) fn name(selector: &RawSelector) -> String {
+    shown(selector, &Known::default())
+}
+
+/// The name of a selector that is prepared.
+pub(super) fn shown(selector: &RawSelector, known: &Known) -> String {
+    let name = |of: &RawSelector| shown(of, known);
+    let place = std::ptr::from_ref(selector);
     let joined = |items: &[RawSelector]| items.iter().map(name).collect::<Vec<_>>().join(", ");
     match selector {
-        RawSelector::Cast { selector: of, .. } if hides(selector) => name(of),
+        RawSelector::Cast { selector: of, .. } if known.own_casts.contains(&place) => name(of),
         RawSelector::Column(column) => column.text.clone(),
         RawSelector::CountRows => "count".to_owned(),
         RawSelector::WriteTime(of) => format!("writetime({})", name(of)),
         RawSelector::MaxWriteTime(of) => format!("maxwritetime({})", name(of)),
         RawSelector::Ttl(of) => format!("ttl({})", name(of)),
         RawSelector::Call { name: function, arguments } => {
-            let keyspace = function.keyspace.as_deref().unwrap_or("system");
+            let own = || known.keyspaces.get(&place).map(String::as_str);
+            let keyspace = function.keyspace.as_deref().or_else(own).unwrap_or("system");
             let is_constant =
                 matches!(arguments.as_slice(), [RawSelector::Term(RawTerm::Literal { .. })]);
             if function.name == "count" && is_constant {
@@ -84,12 +97,12 @@ pub(super) fn time_function(selector: &RawSelector) -> &'static str {
     }
 }
 
-/// What a time is asked of, without the element, slice or field.
+/// What elements, slices and fields are of, at any depth.
 pub(super) fn timed_column(of: &RawSelector) -> &RawSelector {
     match of {
         RawSelector::Element { selector, .. }
         | RawSelector::Slice { selector, .. }
-        | RawSelector::Field { selector, .. } => selector,
+        | RawSelector::Field { selector, .. } => timed_column(selector),
         other => other,
     }
 }

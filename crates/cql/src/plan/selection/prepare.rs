@@ -1,15 +1,16 @@
 //! Makes selectors of what is looked up (`resolve`): checks what is done with each part, derives types, prepares terms
 //! (`Selectable.newSelectorFactory`).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 use halcyon_model::types::UserType;
 
+use super::names::Known;
 use super::resolve::{Resolved, SelectorArgument, native_name, scope, time_type};
 use super::terms::{SelectionTerm, Usage};
-use super::{AggregateCall, Part, Selection, Selector, TimeKind, names};
+use super::{AggregateCall, Part, Selection, Selector, Step, TimeKind, names};
 use crate::plan::functions::{self, Argument, Function, assignable, cast_name};
 use crate::plan::restrictions::{find_column, receiver};
 use crate::plan::term::{Preparation, Term};
@@ -29,8 +30,7 @@ pub struct Preparing<'a, 'b> {
     pub table: &'a Table,
     pub to: &'a mut Preparation<'b>,
     pub selection: Selection,
-    /// Casts to the type that their selector has already, by their place in the statement.
-    own_casts: HashSet<*const RawSelector>,
+    known: Known,
 }
 
 /// What a selector costs, in units of work.
@@ -45,7 +45,7 @@ fn cannot_infer(raw: &RawSelector) -> Error {
 
 impl<'a, 'b> Preparing<'a, 'b> {
     pub fn new(table: &'a Table, to: &'a mut Preparation<'b>) -> Preparing<'a, 'b> {
-        Preparing { table, to, selection: Selection::default(), own_casts: HashSet::new() }
+        Preparing { table, to, selection: Selection::default(), known: Known::default() }
     }
 
     pub fn resolve<'r>(&self, raw: &'r RawSelector) -> Result<Resolved<'r>> {
@@ -61,9 +61,8 @@ impl<'a, 'b> Preparing<'a, 'b> {
         Ok((item, self.shown(of.raw)))
     }
 
-    /// What is shown of a selector: casts to the type that it has already are not.
     fn shown(&self, raw: &RawSelector) -> String {
-        names::shown(raw, &|cast| self.own_casts.contains(&std::ptr::from_ref(cast)))
+        names::shown(raw, &self.known)
     }
 
     fn selector(&mut self, of: &Resolved<'_>, expected: Option<&CqlType>) -> Result<Item> {
@@ -86,7 +85,12 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 self.selector(only, expected)
             }
             _ => match &of.function {
-                Some(function) => self.call(function, &of.parts),
+                Some(function) => {
+                    if function.is_user_defined() {
+                        self.known.keyspaces.insert(raw, function.keyspace.clone());
+                    }
+                    self.call(function, &of.parts)
+                }
                 None => self.composed(of, expected),
             },
         }
@@ -155,7 +159,11 @@ impl<'a, 'b> Preparing<'a, 'b> {
             )));
         }
         let is_asked = match of.raw {
-            RawSelector::List(_) | RawSelector::Set(_) | RawSelector::Term(_) => true,
+            RawSelector::List(_)
+            | RawSelector::Set(_)
+            | RawSelector::Map(_)
+            | RawSelector::UserType(_)
+            | RawSelector::Term(_) => true,
             RawSelector::Tuple(items) => items.len() > 1,
             _ => false,
         };
@@ -189,35 +197,44 @@ impl<'a, 'b> Preparing<'a, 'b> {
             )));
         }
         let cql_type = receiver(self.table, column)?.cql_type;
-        let part = self.part(of.raw, &cql_type)?;
+        let (steps, _) = self.steps(of.raw, &cql_type)?;
         let fetch = self.selection.fetch(column, true);
         let returns = time_type(kind, &cql_type, of.raw);
         let list = matches!(returns, CqlType::List(_));
         Ok(Item {
-            selector: Selector::Time { fetch, kind, part, list, cql_type },
+            selector: Selector::Time { fetch, kind, steps, list, cql_type },
             cql_type: returns,
         })
     }
 
-    /// The cells whose time is selected.
-    fn part(&mut self, of: &RawSelector, cql_type: &CqlType) -> Result<Part> {
-        Ok(match of {
-            RawSelector::Element { selector, key } => {
-                let (key_type, _) = element_types(cql_type, selector)?;
-                let name = element_name(cql_type, selector);
+    /// The steps from a column to what its time is asked of, and the type of that.
+    fn steps(&mut self, of: &RawSelector, column: &CqlType) -> Result<(Vec<Step>, CqlType)> {
+        let (RawSelector::Element { selector, .. }
+        | RawSelector::Slice { selector, .. }
+        | RawSelector::Field { selector, .. }) = of
+        else {
+            return Ok((Vec::new(), column.clone()));
+        };
+        let (mut steps, cql_type) = self.steps(selector, column)?;
+        let (part, result) = match of {
+            RawSelector::Element { key, .. } => {
+                let (key_type, value_type) = element_types(&cql_type, selector)?;
+                let name = element_name(&cql_type, selector);
                 let usage = Usage::Element(names::name(selector));
-                Part::Element(self.add_term(key, &name, key_type, usage)?)
+                (Part::Element(self.add_term(key, &name, key_type, usage)?), value_type.freeze())
             }
-            RawSelector::Slice { selector, from, to } => {
-                let (from, to) = self.limits(selector, cql_type, (from.as_ref(), to.as_ref()))?;
-                Part::Slice(from, to)
+            RawSelector::Slice { from, to, .. } => {
+                let (from, to) = self.limits(selector, &cql_type, (from.as_ref(), to.as_ref()))?;
+                (Part::Slice(from, to), cql_type.clone())
             }
-            RawSelector::Field { selector, field } => {
-                let index = field_index(cql_type, selector, field)?;
-                Part::Field(u16::try_from(index.0).unwrap_or(u16::MAX))
+            RawSelector::Field { field, .. } => {
+                let (index, field_type) = field_index(&cql_type, selector, field)?;
+                (Part::Field(u16::try_from(index).unwrap_or(u16::MAX)), field_type.freeze())
             }
-            _ => Part::Whole,
-        })
+            _ => return Err(cannot_infer(of)),
+        };
+        steps.push(Step { of: cql_type, part });
+        Ok((steps, result))
     }
 
     fn field(&mut self, selected: &Resolved<'_>, field: &Name) -> Result<Item> {
@@ -293,7 +310,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
         let of = self.selector(part, None)?;
         let (from, to) = (of.cql_type.base().clone(), self.to.cql_type(text)?);
         if from == to {
-            self.own_casts.insert(whole);
+            self.known.own_casts.insert(whole);
             return Ok(of);
         }
         let argument = SelectorArgument::new(part, self.to);

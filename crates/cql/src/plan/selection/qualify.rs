@@ -1,21 +1,20 @@
-//! User-defined functions and types get the keyspace that they leave out: results show their full names.
+//! User-defined functions and types get the keyspace that they leave out: results show their full names. Of a function whose name a
+//! native one has too, the types of its arguments decide which is meant, when overloads are chosen.
 
 use std::sync::Arc;
 
 use halcyon_schema::catalog::Keyspace;
 use halcyon_syntax::ast::{RawSelector, RawTerm};
 
+use crate::plan::functions::is_native;
 use crate::plan::term::with_keyspace;
-
-/// Native names that are often shadowed by overloads: which one is meant is known only when arguments have types.
-const AGGREGATES: [&str; 5] = ["count", "min", "max", "sum", "avg"];
 
 /// Qualifies the calls and type hints in a selector of a statement on the keyspace.
 pub fn qualify(selector: &mut RawSelector, own: &Arc<Keyspace>) {
     let each = |selector: &mut RawSelector| qualify(selector, own);
     match selector {
         RawSelector::Call { name, arguments } => {
-            let is_own = own.functions.has(&name.name) && !AGGREGATES.contains(&&*name.name);
+            let is_own = own.functions.has(&name.name) && !is_native(&name.name);
             if name.keyspace.is_none() && is_own {
                 name.keyspace = Some(own.name.clone());
             }

@@ -2,8 +2,9 @@
 //! afterwards, by `prepare`: a call whose overload is unknown is refused before a slice of a list among its arguments.
 
 use halcyon_model::CqlType;
+use halcyon_model::types::UserType;
 use halcyon_schema::catalog::Table;
-use halcyon_syntax::ast::{QualifiedName, RawSelector, RawTerm};
+use halcyon_syntax::ast::{Name, QualifiedName, RawSelector, RawTerm};
 use halcyon_syntax::lexer::Location;
 use halcyon_syntax::{Error, Result};
 
@@ -24,7 +25,7 @@ pub struct Resolved<'r> {
     pub exact: Option<CqlType>,
     /// Of a call.
     pub function: Option<Function>,
-    /// What it is made of; empty for literals of maps and user types, whose names depend on the receiver.
+    /// What it is made of; of literals of maps and user types first their values.
     pub parts: Vec<Resolved<'r>>,
 }
 
@@ -106,7 +107,7 @@ impl<'r> Resolved<'r> {
                 let parts = all(items)?;
                 whole(literal_type(raw, &parts), parts)
             }
-            RawSelector::Map(_) | RawSelector::UserType(_) => whole(None, Vec::new()),
+            RawSelector::Map(_) | RawSelector::UserType(_) => whole(None, looked_up(raw, &other)),
         }
     }
 
@@ -143,6 +144,26 @@ pub(super) fn scope<'a>(table: &'a Table, to: &'a Preparation<'_>) -> Scope<'a> 
     Scope { catalog: to.catalog, keyspace: to.keyspace, table: Some(table), work: to.work }
 }
 
+/// The parts of a literal of a map or a user type, as far as they are known: its use refuses the others, and tells whether keys are
+/// selectors or names of fields.
+fn looked_up<'r>(
+    literal: &'r RawSelector,
+    resolve: &impl Fn(&'r RawSelector) -> Result<Resolved<'r>>,
+) -> Vec<Resolved<'r>> {
+    let (values, keys): (Vec<&RawSelector>, Vec<&RawSelector>) = match literal {
+        RawSelector::Map(entries) => entries.iter().map(|(key, value)| (value, key)).unzip(),
+        RawSelector::UserType(fields) => (fields.iter().map(|(_, of)| of).collect(), Vec::new()),
+        _ => return Vec::new(),
+    };
+    let all =
+        |raws: Vec<&'r RawSelector>| raws.into_iter().map(resolve).collect::<Result<Vec<_>>>();
+    let mut parts = all(values).unwrap_or_default();
+    if !parts.is_empty() {
+        parts.extend(all(keys).unwrap_or_default());
+    }
+    parts
+}
+
 /// A time of a column, or of a part of one.
 fn timed<'r>(
     kind: TimeKind,
@@ -158,19 +179,30 @@ fn timed<'r>(
         )));
     }
     let part = resolve(of)?;
-    let column = part.parts.first().unwrap_or(&part);
+    let mut column = &part;
+    while let Some(of) = column.parts.first() {
+        column = of;
+    }
     let exact = column.exact.as_ref().map(|column| time_type(kind, column, of));
     Ok(Resolved { raw, exact, function: None, parts: vec![part] })
 }
 
 /// The type of a time. Cassandra takes that of an element or a field for a list where it chooses functions.
 pub(super) fn time_type(kind: TimeKind, column: &CqlType, of: &RawSelector) -> CqlType {
-    let is_one_cell = matches!(of, RawSelector::Element { .. } | RawSelector::Field { .. });
     let one = if kind == TimeKind::Ttl { CqlType::Int } else { CqlType::BigInt };
-    if !column.is_multi_cell() || is_one_cell || kind == TimeKind::MaxWriteTime {
+    if !column.is_multi_cell() || is_of_one_cell(of) || kind == TimeKind::MaxWriteTime {
         return one;
     }
     CqlType::List(Box::new(one))
+}
+
+/// Whether an element or a field is asked, which is of one cell at most.
+fn is_of_one_cell(of: &RawSelector) -> bool {
+    match of {
+        RawSelector::Element { .. } | RawSelector::Field { .. } => true,
+        RawSelector::Slice { selector, .. } => is_of_one_cell(selector),
+        _ => false,
+    }
 }
 
 /// The type of a literal of a list, a set or a tuple.
@@ -263,9 +295,47 @@ fn matches<'r>(of: &Resolved<'r>, receiver: &CqlType, inference: &Inference<'r>)
             of.parts.first().map_or(Match::No, |only| matches(only, receiver, inference))
         }
         (RawSelector::List(_) | RawSelector::Set(_) | RawSelector::Tuple(_), _) => Match::No,
+        (RawSelector::Map(entries), CqlType::Map(key, value)) => {
+            let (values, keys) = of.parts.split_at(entries.len().min(of.parts.len()));
+            let all = |parts: &[Resolved<'r>], cql_type: &CqlType| {
+                let parts = parts.iter().map(|part| matches(part, cql_type, inference));
+                parts.fold(Match::Weak, Match::and)
+            };
+            all(keys, key).and(all(values, value))
+        }
+        (RawSelector::Map(entries), CqlType::Udt(udt)) => {
+            let fields = entries.iter().map(|(key, _)| match key {
+                RawSelector::Column(name) => Some(name),
+                _ => None,
+            });
+            match_fields(fields, &of.parts, udt, inference)
+        }
+        (RawSelector::UserType(fields), CqlType::Udt(udt)) => {
+            match_fields(fields.iter().map(|(name, _)| Some(name)), &of.parts, udt, inference)
+        }
         (RawSelector::Map(_) | RawSelector::UserType(_), _) => Match::Weak,
         _ => of.exact.as_ref().map_or(Match::No, |exact| assignable(exact, receiver)),
     }
+}
+
+/// Whether values fit the fields that they are for. A field that the type does not have is refused later, by its name.
+fn match_fields<'n, 'r>(
+    names: impl Iterator<Item = Option<&'n Name>>,
+    values: &[Resolved<'r>],
+    udt: &UserType,
+    inference: &Inference<'r>,
+) -> Match {
+    let mut all = Match::Weak;
+    for (name, value) in names.zip(values) {
+        let field = udt
+            .fields
+            .iter()
+            .find(|(field, _)| name.is_some_and(|name| name.text.as_bytes() == field.as_slice()));
+        if let Some((_, cql_type)) = field {
+            all = all.and(matches(value, cql_type, inference));
+        }
+    }
+    all
 }
 
 fn compatible_type<'r>(of: &Resolved<'r>, inference: &Inference<'r>) -> Option<CqlType> {

@@ -3,52 +3,50 @@
 use halcyon_model::CqlType;
 use halcyon_model::bytes::Put;
 
-use super::elements::{entries, field, key_type};
-use super::{CellTime, Evaluation, Part, TimeKind};
+use super::elements::{element, field, key_type, slice};
+use super::{CellTime, Evaluation, Part, Step, TimeKind};
 use crate::plan::value::collection::put_value;
 
+/// What the steps have led to so far.
+enum Asked<'a> {
+    /// Cells of a column that has many.
+    Cells(Vec<&'a CellTime>),
+    /// A cell, and the value in it, or a part of that.
+    Value(&'a CellTime, Option<Vec<u8>>),
+}
+
+/// `form`: the type of the column, if the answer is a list.
 pub(super) fn time(
     on: &Evaluation<'_>,
     fetch: usize,
     kind: TimeKind,
-    part: &Part,
-    list: bool,
-    cql_type: &CqlType,
+    steps: &[Step],
+    form: Option<&CqlType>,
 ) -> Option<Vec<u8>> {
-    let is_within = |path: &[u8]| match part {
-        Part::Whole => true,
-        Part::Element(key) => on.term(*key).is_some_and(|key| {
-            key_type(cql_type).is_some_and(|key_type| key_type.compare(path, key).is_eq())
-        }),
-        Part::Slice(from, to) => key_type(cql_type).is_some_and(|key_type| {
-            let bound = |term: &Option<usize>| term.and_then(|term| on.term(term));
-            bound(from).is_none_or(|from| key_type.compare(path, from).is_ge())
-                && bound(to).is_none_or(|to| key_type.compare(path, to).is_le())
-        }),
-        Part::Field(index) => path == index.to_be_bytes(),
-    };
-    // The cell of a frozen collection has the time of each element that is there.
-    let has_part = || match part {
-        Part::Element(_) | Part::Slice(..) => on
-            .row
-            .value(fetch)
-            .is_some_and(|value| entries(value, cql_type).any(|(key, _)| is_within(key))),
-        Part::Field(index) => {
-            let value = on.row.value(fetch);
-            value.is_some_and(|value| field(value, usize::from(*index)).is_some())
+    let whole = on.row.value(fetch);
+    let mut asked = match on.row.times(fetch) {
+        [only] if only.simple => {
+            let value = whole.filter(|_| !steps.is_empty());
+            Asked::Value(only, value.map(<[u8]>::to_vec))
         }
-        Part::Whole => true,
+        cells => Asked::Cells(cells.iter().collect()),
     };
-    let cells = on.row.times(fetch);
-    let chosen: Vec<&CellTime> = cells
-        .iter()
-        .filter(|cell| if cell.simple { has_part() } else { is_within(&cell.path) })
-        .collect();
+    for step in steps {
+        asked = match asked {
+            // The parts of a value that is one cell have its time, if they are there.
+            Asked::Value(cell, value) => Asked::Value(cell, Some(part(on, step, &value?)?)),
+            Asked::Cells(cells) => cells_of(on, step, cells, whole)?,
+        };
+    }
+    let chosen = match asked {
+        Asked::Cells(cells) => cells,
+        Asked::Value(cell, _) => vec![cell],
+    };
     if chosen.is_empty() {
         return None;
     }
-    if list {
-        return Some(each(&chosen, kind, part, cql_type));
+    if let Some(cql_type) = form {
+        return Some(each(&chosen, kind, cql_type));
     }
     match kind {
         TimeKind::Ttl => chosen.first()?.ttl.map(|ttl| ttl.to_be_bytes().to_vec()),
@@ -59,14 +57,54 @@ pub(super) fn time(
     }
 }
 
+/// The part of a value that a step leads to.
+fn part(on: &Evaluation<'_>, step: &Step, value: &[u8]) -> Option<Vec<u8>> {
+    match &step.part {
+        Part::Element(key) => element(value, &step.of, on.term(*key)?),
+        Part::Slice(from, to) => {
+            let bound = |term: &Option<usize>| term.and_then(|term| on.term(term));
+            let found = slice(value, &step.of, bound(from), bound(to));
+            Some(found).filter(|found| *found != 0_u32.to_be_bytes())
+        }
+        Part::Field(index) => field(value, usize::from(*index)),
+    }
+}
+
+/// The cells, or the one with its value, that a step leads to from some of a column's.
+fn cells_of<'a>(
+    on: &Evaluation<'_>,
+    step: &Step,
+    cells: Vec<&'a CellTime>,
+    column: Option<&[u8]>,
+) -> Option<Asked<'a>> {
+    let compare = |path: &[u8], key: &[u8]| Some(key_type(&step.of)?.compare(path, key));
+    let is_asked = |cell: &&CellTime| match &step.part {
+        Part::Element(key) => {
+            on.term(*key).is_some_and(|key| compare(&cell.path, key).is_some_and(|c| c.is_eq()))
+        }
+        Part::Slice(from, to) => {
+            let bound = |term: &Option<usize>| term.and_then(|term| on.term(term));
+            let order = |key: &[u8]| compare(&cell.path, key);
+            bound(from).is_none_or(|from| order(from).is_some_and(|c| c.is_ge()))
+                && bound(to).is_none_or(|to| order(to).is_some_and(|c| c.is_le()))
+        }
+        Part::Field(index) => cell.path == index.to_be_bytes(),
+    };
+    let mut found = cells.into_iter().filter(is_asked);
+    match &step.part {
+        Part::Slice(..) => Some(Asked::Cells(found.collect())),
+        _ => Some(Asked::Value(found.next()?, part(on, step, column?))),
+    }
+}
+
 /// A list with the time of each cell; of a user type, of each field.
-fn each(cells: &[&CellTime], kind: TimeKind, part: &Part, cql_type: &CqlType) -> Vec<u8> {
+fn each(cells: &[&CellTime], kind: TimeKind, cql_type: &CqlType) -> Vec<u8> {
     let one = |cell: &CellTime| match kind {
         TimeKind::Ttl => cell.ttl.map(|ttl| ttl.to_be_bytes().to_vec()),
         _ => Some(cell.timestamp.to_be_bytes().to_vec()),
     };
-    let times: Vec<Option<Vec<u8>>> = match (cql_type, part) {
-        (CqlType::Udt(udt), Part::Whole) => {
+    let times: Vec<Option<Vec<u8>>> = match cql_type {
+        CqlType::Udt(udt) => {
             let of_field = |index: usize| {
                 let path = u16::try_from(index).unwrap_or(u16::MAX).to_be_bytes();
                 cells.iter().find(|cell| cell.path == path).and_then(|cell| one(cell))

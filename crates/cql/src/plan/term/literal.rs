@@ -31,7 +31,9 @@ pub(super) fn matches(kind: LiteralKind, text: &str, receiver: &CqlType) -> Matc
         return Match::Exact;
     }
     let weak = match receiver {
-        T::Tuple(_) | T::Composite(_) | T::DynamicComposite(_) | T::Custom(_) => true,
+        T::Tuple(_) | T::Composite(_) | T::DynamicComposite(_) | T::Custom(_) | T::LexicalUuid => {
+            true
+        }
         T::Ascii | T::Text | T::Inet => kind == LiteralKind::String,
         T::Date | T::Time | T::Timestamp | T::LegacyTimestamp => {
             matches!(kind, LiteralKind::String | LiteralKind::Integer)

@@ -13,8 +13,8 @@ ODD_BYTES = [b"\0", b"\1", b"abc", b"\xff", b"\0\0\0\1", bytes(8), b"\0\0\0\1\0\
 
 
 class Draft:
-    def __init__(self, rng, is_spoiled=False):
-        self.rng = rng
+    def __init__(self, rng, is_spoiled=False, functions=None):
+        self.rng, self.functions = rng, functions
         self.values = []
         self.is_spoiled = is_spoiled
         # Of terms, how many are markers.
@@ -56,6 +56,9 @@ class Draft:
     def _said_otherwise(self, kind, value):
         rng = self.rng
         chance = rng.random()
+        own = self.functions.returning(kind) if self.functions else []
+        if own and chance < 0.6:
+            return f"{rng.choice(own)}({value.literal})"
         if chance < 0.25:
             return f"({kind.inner}) {value.literal}"
         if kind.name in kinds.NUMBERS and chance < 0.6:

@@ -83,6 +83,12 @@ def _is_order_of_members(_schema, step, expected, found):
     return "JSON" in step.text and all((answer.refused or "").startswith(faults) for answer in (expected, found))
 
 
+def _is_name_of_json(_schema, step, expected, found):
+    """The name of a column or a function in a message: as it was called first on the node."""
+    theirs, ours = (str(answer).replace("to_json", "tojson").replace("from_json", "fromjson") for answer in (expected, found))
+    return re.search("(?i)to_?json|from_?json", step.text) is not None and theirs == ours
+
+
 def _is_hidden_column(schema, _step, expected, found):
     """Of a table with COMPACT STORAGE that has no clustering columns."""
     return any("COMPACT STORAGE" in text for text in schema) and "column1" in str(expected) + str(found)
@@ -294,6 +300,7 @@ KNOWN = [
     Known("docs/use/cql.md, min and max of timeuuid: a type that no driver knows", _is_time_uuid),
     Known("docs/use/cql.md, names of results: fields of a literal in the order of hashes", _is_order_of_fields),
     Known("docs/use/cql.md, INSERT JSON with several faults: in the order of hashes", _is_order_of_members),
+    Known("docs/use/cql.md, to_json and from_json: named as they were called first", _is_name_of_json),
     Known("docs/use/cql.md, COMPACT STORAGE without clustering columns: the hidden one", _is_hidden_column),
     Known("docs/use/cql.md, NaN: its sign is that of the machine", _is_sign_of_nan),
     Known("docs/use/cql.md, several conditions: which one is evaluated first is a matter of hashes", _is_order_of_conditions),

@@ -1,6 +1,6 @@
 """SELECT in its forms."""
 
-from . import conditions, kinds
+from . import conditions, constants, kinds
 from .draft import Draft
 from .kinds import Scalar
 from .schema import CLUSTERING, PARTITION, STATIC
@@ -19,11 +19,11 @@ ONE, SERIAL = 1, 8
 class Reader:
     """`name`: of the table, or of a view of it."""
 
-    def __init__(self, rng, table, name=None):
-        self.rng, self.table, self.name = rng, table, name or table.name
+    def __init__(self, rng, table, name=None, functions=None):
+        self.rng, self.table, self.name, self.functions = rng, table, name or table.name, functions
 
     def any(self, is_spoiled=False):
-        rng, draft = self.rng, Draft(self.rng, is_spoiled)
+        rng, draft = self.rng, Draft(self.rng, is_spoiled, self.functions)
         form = rng.choice(("partition", "partition", "partition", "token", "scan", "filtering", "filtering", "grouped", "distinct", "everything"))
         text = getattr(self, f"_{form}")(draft)
         is_prepared = rng.random() < (0.5 if draft.values else 0.1)
@@ -143,15 +143,21 @@ class Reader:
         rng = self.rng
         if rng.random() < 0.03:
             return f"token({', '.join(column.name for column in self.table.of(PARTITION))})"
+        if self.table.is_wide and rng.random() < 0.05:
+            return constants.selector(draft, self.table.structs.all)
         column = rng.choice(self.table.columns)
         if rng.random() < 0.4:
             return column.name
+        if self.functions and rng.random() < 0.3:
+            return self.functions.call(column.name if rng.random() < 0.8 else self._selector(draft))
         if column.kind is None:
             return rng.choice((column.name, f"{column.name} + 1", f"CAST({column.name} AS text)", f"writetime({column.name})", f"counterasblob({column.name})", f"tojson({column.name})"))
         return self._made(draft, column.name, column.kind)
 
     def _made(self, draft, name, kind):
         rng = self.rng
+        if self.table.is_wide and not isinstance(kind, Scalar) and rng.random() < 0.25:
+            return self._part(draft, name, kind)
         ways = [f"tojson({name})", f"{'typeasblob' if rng.random() < 0.02 else kind.name + 'AsBlob'}({name})"]
         if not name.endswith(")"):
             ways += [f"{function}({name})" for function in ("writetime", "maxwritetime", "ttl")]
@@ -160,6 +166,26 @@ class Reader:
         way = rng.choice(ways)
         # Terms are made only of the way that is taken: each leaves values behind.
         return way() if callable(way) else way
+
+    def _part(self, draft, name, kind):
+        """A part of a part of a column, or its time."""
+        rng = self.rng
+        for _ in range(rng.choice((1, 2, 2, 3))):
+            if kind.name == "udt":
+                field, kind = rng.choice(kind.fields)
+                name += f".{field}" if rng.random() < 0.97 else ".nope"
+            elif kind.name in ("set", "map"):
+                key = kind.key if kind.name == "map" else kind.element
+                first = draft.term(key, may_be_null=False)
+                if rng.random() < 0.4:
+                    name += f"[{first}..{draft.term(key, may_be_null=False)}]"
+                else:
+                    name, kind = f"{name}[{first}]", kind.element
+            elif rng.random() < 0.9:
+                break
+            else:
+                name += rng.choice((".f0", "[1]"))
+        return f"{rng.choice(('writetime', 'maxwritetime', 'ttl'))}({name})" if rng.random() < 0.5 else name
 
     def _of_scalar(self, name, kind):
         rng = self.rng
@@ -172,6 +198,8 @@ class Reader:
             ways += [f"-{name}", f"{name} {rng.choice('+-*/%')} {other}", f"{rng.choice(_OF_NUMBERS)}({name})", f"({name} + 1) * 2"]
         elif kind.name in kinds.TEXTS:
             ways += [f"{name} + 'x'", f"mask_inner({name}, 1, 1)", f"mask_outer({name}, 1, null)", f"mask_hash({name})"]
+            if self.table.is_wide:
+                ways += [f"mask_outer({name}, 1, null, {rng.choice(constants.PADDINGS)})", f"mask_hash({name}, {rng.choice(constants.ALGORITHMS)})"]
         elif kind.name in ("date", "timestamp", "timeuuid"):
             ways += [f"{rng.choice(_OF_TIMES)}({name})", f"{name} + {rng.choice(('1d', '2h', '1mo', '1y2mo', '1'))}", f"floor({name}, {rng.choice(('1d', '2h', '1mo'))})"]
         return ways

@@ -18,6 +18,7 @@ HALCYON = f"""storage_compatibility_mode: NONE
 sasi_indexes_enabled: true
 materialized_views_enabled: true
 dynamic_data_masking_enabled: true
+user_defined_functions_enabled: true
 {TIMEOUTS}"""
 _MOST_KEYSPACES = 300
 

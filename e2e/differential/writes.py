@@ -15,8 +15,8 @@ _INT = kinds.Scalar("int")
 class Writer:
     """`is_stamped`: writes have times of the client, few and not in order. Those of the server are in order and not comparable."""
 
-    def __init__(self, rng, table, is_stamped):
-        self.rng, self.table, self.is_stamped = rng, table, is_stamped
+    def __init__(self, rng, table, is_stamped, functions=None):
+        self.rng, self.table, self.is_stamped, self.functions = rng, table, is_stamped, functions
         self._last = 1000
         # Of a counter, columns or rows: below both, 5.0.9 counts again only when the first tombstone has been flushed.
         self._deletes_columns = rng.random() < 0.5
@@ -25,7 +25,7 @@ class Writer:
 
     def any(self, is_spoiled=False):
         chance = self.rng.random()
-        draft = Draft(self.rng, is_spoiled)
+        draft = Draft(self.rng, is_spoiled, self.functions)
         if chance < 0.14:
             text, verb, form = self._batch(draft)
         else:

@@ -6,8 +6,8 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderName};
 use hyper::{Request, Response, StatusCode};
 
@@ -17,10 +17,17 @@ pub(crate) fn takes_gzip(request: &Request<Incoming>) -> bool {
     header(request, ACCEPT_ENCODING).split(',').any(|coding| coding.trim() == "gzip")
 }
 
-pub(crate) fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 8), Compression::fast());
-    encoder.write_all(bytes)?;
+pub(crate) fn gzip(parts: &[impl AsRef<[u8]>]) -> std::io::Result<Vec<u8>> {
+    let length: usize = parts.iter().map(|part| part.as_ref().len()).sum();
+    let mut encoder = GzEncoder::new(Vec::with_capacity(length / 8), Compression::fast());
+    parts.iter().try_for_each(|part| encoder.write_all(part.as_ref()))?;
     encoder.finish()
+}
+
+/// A body in parts, which are not copied.
+pub(crate) fn parts(texts: Vec<String>) -> UnsyncBoxBody<Bytes, Infallible> {
+    let frames = texts.into_iter().map(|text| Ok(Frame::data(Bytes::from(text))));
+    StreamBody::new(futures_util::stream::iter(frames)).boxed_unsync()
 }
 
 pub(crate) fn whole(bytes: impl Into<Bytes>) -> UnsyncBoxBody<Bytes, Infallible> {

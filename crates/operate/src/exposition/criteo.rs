@@ -9,8 +9,6 @@
 //! 2. The rate of a minute is known of distributions. Of a meter it is shown while nothing has happened, and then it is 0.
 //! 3. The largest partition of a table is the largest value of `EstimatedPartitionSizeHistogram`, and is shown as that too.
 
-use std::fmt::Write;
-
 use halcyon_metrics::{Distribution, Kind, Metric, Origin, Sample, Unit, Value};
 
 use super::families::{Families, Lines, Part, Type};
@@ -31,6 +29,15 @@ struct Stats<'a> {
     place: &'a NodeIdentity,
     keyspace: &'a str,
     table: &'a str,
+    path: &'a mut String,
+}
+
+/// The path of the last metric: the next one of the table differs in its end only.
+#[derive(Default)]
+pub(super) struct Paths {
+    /// Keyspace, path, scope.
+    of: Option<(Origin, &'static str, [Option<String>; 3])>,
+    stem: usize,
     path: String,
 }
 
@@ -43,24 +50,28 @@ impl Stats<'_> {
             ("datacenter", Some(self.place.datacenter.as_str())),
             ("keyspace", Some(self.keyspace)),
             ("table", Some(self.table)),
-            ("name", Some(self.path.as_str())),
         ];
-        self.lines.add("", &labels, None, value);
+        self.lines.add("", &labels, Some(("name", self.path)), value);
         self.path.truncate(stem);
     }
 }
 
-pub(super) fn add(families: &mut Families, place: &NodeIdentity, sample: &Sample<'_>) {
+pub(super) fn add(
+    families: &mut Families,
+    paths: &mut Paths,
+    place: &NodeIdentity,
+    sample: &Sample<'_>,
+) {
     let (metric, labels) = (sample.metric, sample.labels);
     let keyspace = labels.keyspace.unwrap_or_default();
-    let name = metric.name.to_ascii_lowercase();
-    let is_cas = name.starts_with("cas") && name.ends_with("latency");
+    let is_cas = metric.name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("cas"))
+        && metric.name.ends_with("Latency");
     if keyspace.starts_with("system") || is_cas {
         return;
     }
     let lines = families.lines((metric, Part::Value), Type::Gauge, || "cassandra_stats".to_owned());
     let table = labels.scope.filter(|_| metric.group == "Table").unwrap_or_default();
-    let path = path(sample, &name);
+    let (stem, path) = paths.path(sample);
     let mut stats = Stats { lines, place, keyspace, table, path };
     match sample.value {
         Value::Number(number) => {
@@ -80,43 +91,53 @@ pub(super) fn add(families: &mut Families, place: &NodeIdentity, sample: &Sample
     }
     if (metric.group, metric.name) == ("Table", "MaxPartitionSize")
         && let Value::Number(largest) = sample.value
-        && let Some(stem) = stats.path.strip_suffix(&name)
     {
-        stats.path = format!("{stem}estimatedpartitionsizehistogram");
+        stats.path.truncate(stem);
+        stats.path.push_str("estimatedpartitionsizehistogram");
         stats.add(":max", largest as f64);
     }
 }
 
-/// The identity in lower case, its parts between colons, without an attribute.
-fn path(sample: &Sample<'_>, name: &str) -> String {
-    let labels = sample.labels;
-    let mut path = String::with_capacity(96);
-    let mut part = |text: &str| {
-        if !path.is_empty() {
-            path.push(':');
+impl Paths {
+    /// The identity in lower case, its parts between colons, without an attribute; and where its name begins.
+    fn path(&mut self, sample: &Sample<'_>) -> (usize, &mut String) {
+        let (metric, labels) = (sample.metric, sample.labels);
+        let is_java = metric.origin == Origin::Java;
+        let parts = [labels.keyspace, labels.path.filter(|_| !is_java), labels.scope];
+        let is_same = self.of.as_ref().is_some_and(|(origin, group, known)| {
+            (*origin, *group) == (metric.origin, metric.group)
+                && known.iter().zip(parts).all(|(known, part)| known.as_deref() == part)
+        });
+        if !is_same {
+            self.path.clear();
+            for text in [metric.origin.domain(), metric.group]
+                .into_iter()
+                .chain(parts.into_iter().flatten())
+            {
+                push_lower(text, &mut self.path);
+                self.path.push(':');
+            }
+            self.stem = self.path.len();
+            self.of =
+                Some((metric.origin, metric.group, parts.map(|part| part.map(str::to_owned))));
         }
-        let separated = |letter: char| match letter {
-            '.' => ':',
-            ' ' => '_',
-            other => other.to_ascii_lowercase(),
-        };
-        path.extend(text.chars().map(separated));
-    };
-    part(sample.metric.origin.domain());
-    part(sample.metric.group);
-    let is_java = sample.metric.origin == Origin::Java;
-    for text in
-        [labels.keyspace, labels.path.filter(|_| !is_java), labels.scope].into_iter().flatten()
-    {
-        part(text);
+        self.path.truncate(self.stem);
+        push_lower(metric.name, &mut self.path);
+        // The attribute of an attribute.
+        if let Some(attribute) = labels.path.filter(|_| is_java) {
+            self.path.push(':');
+            self.path.push_str(attribute);
+        }
+        (self.stem, &mut self.path)
     }
-    part(name);
-    // The attribute of an attribute.
-    if let Some(attribute) = labels.path.filter(|_| is_java) {
-        // Writing to a string cannot fail.
-        let _ = write!(path, ":{attribute}");
-    }
-    path
+}
+
+fn push_lower(text: &str, to: &mut String) {
+    to.extend(text.chars().map(|letter| match letter {
+        '.' => ':',
+        ' ' => '_',
+        other => other.to_ascii_lowercase(),
+    }));
 }
 
 fn distribution(stats: &mut Stats<'_>, metric: &Metric, values: &dyn Distribution) {

@@ -8,12 +8,13 @@ use halcyon_metrics::{Metric, Origin, Sample, Unit, Value};
 
 use super::families::{Families, Part, Type};
 use super::names::NodeIdentity;
+use super::recall::Recall;
 
 /// A label that the name of a metric stands for, and its value.
 type Fixed = Option<(&'static str, &'static str)>;
 
 /// Type and name in Cassandra, the name here without its prefix, and a label.
-type Known = (&'static str, &'static str, &'static str, Fixed);
+pub(super) type Known = (&'static str, &'static str, &'static str, Fixed);
 
 const fn plain(group: &'static str, name: &'static str, here: &'static str) -> Known {
     (group, name, here, None)
@@ -114,13 +115,20 @@ fn known(metric: &Metric) -> Option<&'static Known> {
     KNOWN.iter().find(|(group, name, ..)| (*group, *name) == (metric.group, metric.name))
 }
 
-pub(super) fn add(families: &mut Families, place: &NodeIdentity, sample: &Sample<'_>) {
+pub(super) type Recalled = Recall<(), Option<&'static Known>>;
+
+pub(super) fn add(
+    families: &mut Families,
+    recall: &mut Recalled,
+    place: &NodeIdentity,
+    sample: &Sample<'_>,
+) {
     let (metric, labels) = (sample.metric, sample.labels);
-    let Some((_, _, here, fixed)) = known(metric).filter(|_| metric.origin == Origin::Cassandra)
+    let Some((_, _, here, fixed)) =
+        recall.of(metric, (), || known(metric)).filter(|_| metric.origin == Origin::Cassandra)
     else {
         return;
     };
-    let scope = labels.scope.unwrap_or_default().to_ascii_lowercase();
     let (operation, level) = match labels.scope.unwrap_or_default().split_once('-') {
         Some((operation, level)) if metric.group == "ClientRequest" => (operation, Some(level)),
         _ => (labels.scope.unwrap_or_default(), None),
@@ -129,9 +137,11 @@ pub(super) fn add(families: &mut Families, place: &NodeIdentity, sample: &Sample
     if metric.group == "ClientRequest" && level.is_none() && matches!(operation, "Read" | "Write") {
         return;
     }
-    let operation = operation.to_ascii_lowercase();
     let of = |group: &str| (metric.group == group).then_some(());
     let scoped = |group: &str| of(group).and(labels.scope);
+    let lower = |group: &str| scoped(group).map(str::to_ascii_lowercase);
+    let cache = lower("Cache");
+    let operation = of("ClientRequest").map(|()| operation.to_ascii_lowercase());
     let shown = [
         ("cassandra_cluster", Some(place.cluster.as_str())),
         ("cassandra_node", Some(place.address.as_str())),
@@ -142,8 +152,8 @@ pub(super) fn add(families: &mut Families, place: &NodeIdentity, sample: &Sample
         ("pool", scoped("ThreadPools")),
         ("group", labels.path),
         ("message_type", scoped("DroppedMessage")),
-        ("cache", of("Cache").map(|()| scope.strip_suffix("cache").unwrap_or(&scope))),
-        ("operation", of("ClientRequest").map(|()| operation.as_str())),
+        ("cache", cache.as_deref().map(|scope| scope.strip_suffix("cache").unwrap_or(scope))),
+        ("operation", operation.as_deref()),
         ("consistency", level),
         ("endpoint", of("FailureDetector").map(|()| place.address.as_str())),
         fixed.map_or(("operation", None), |(label, value)| (label, Some(value))),

@@ -68,14 +68,14 @@ pub(super) fn add(families: &mut Families, place: &NodeIdentity, sample: &Sample
         Value::Fraction(fraction) => lines.add("", &labels, None, fraction),
         Value::Distribution(values) if metric.kind == Kind::Timer => {
             buckets(values, |suffix, le, count| match le {
-                Some(le) => lines.add(suffix, &labels, Some(("le", &le)), count),
+                Some(le) => lines.add(suffix, &labels, Some(("le", le)), count),
                 None => lines.add(suffix, &labels, None, count),
             });
         }
         Value::Distribution(values) => {
             let found = quantiles(values, QUANTILES.map(|(quantile, _)| quantile));
-            for ((quantile, _), value) in QUANTILES.iter().zip(found) {
-                lines.add("", &labels, Some(("quantile", quantile)), value);
+            for ((_, label), value) in QUANTILES.iter().zip(found) {
+                lines.add("", &labels, Some(("quantile", label.trim_end_matches('0'))), value);
             }
             lines.add("_count", &labels, None, values.count());
         }

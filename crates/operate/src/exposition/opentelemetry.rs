@@ -9,9 +9,10 @@ use halcyon_metrics::{Distribution, Labels, Metric, Origin, Sample, Unit, Value}
 
 use super::families::{Families, Pairs, Part, Type};
 use super::quantiles::quantiles;
+use super::recall::Recall;
 
 /// Type and name in Cassandra, the name here with its unit, and whether it is a counter.
-type Known = (&'static str, &'static str, &'static str, Type);
+pub(super) type Known = (&'static str, &'static str, &'static str, Type);
 
 const KNOWN: [Known; 35] = [
     ("Compaction", "CompletedTasks", "compaction_tasks_completed", Type::Counter),
@@ -63,7 +64,9 @@ const PERCENTILES: [(f64, &str, Part); 4] = [
     (1.0, "max", Part::Max),
 ];
 
-pub(super) fn add(families: &mut Families, sample: &Sample<'_>) {
+pub(super) type Recalled = Recall<(), Option<&'static Known>>;
+
+pub(super) fn add(families: &mut Families, recall: &mut Recalled, sample: &Sample<'_>) {
     let metric = sample.metric;
     if metric.origin != Origin::Cassandra {
         return;
@@ -72,7 +75,8 @@ pub(super) fn add(families: &mut Families, sample: &Sample<'_>) {
         return of_requests(families, sample);
     }
     let is_it = |known: &&Known| (known.0, known.1) == (metric.group, metric.name);
-    let Some((_, _, here, kind)) = KNOWN.iter().find(is_it) else { return };
+    let known = recall.of(metric, (), || KNOWN.iter().find(is_it));
+    let Some((_, _, here, kind)) = known else { return };
     let Labels { keyspace, scope, path } = sample.labels;
     let scoped = |group: &str| scope.filter(|_| metric.group == group);
     let labels = [

@@ -52,9 +52,9 @@ fn distribution(
     for (bucket, below) in bounds {
         // A time is hardly ever a bucket's bound exactly; other values are whole numbers.
         let bound = if is_time { bucket.below } else { bucket.largest() };
-        lines.add("_bucket", labels, Some(("le", &shown(metric, bound))), below);
+        lines.add("_bucket", labels, Some(("le", &shown(metric, bound).to_string())), below);
     }
-    lines.add("_bucket", labels, Some(("le", &"+Inf")), count);
+    lines.add("_bucket", labels, Some(("le", "+Inf")), count);
     lines.add("_count", labels, None, count);
 }
 

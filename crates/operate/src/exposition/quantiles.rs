@@ -5,6 +5,10 @@ use halcyon_metrics::Distribution;
 /// In the order of `at`, which rises: the largest value of the bucket with each quantile, as [`Distribution::quantile`] has it; 0 without
 /// values.
 pub(super) fn quantiles<const N: usize>(values: &dyn Distribution, at: [f64; N]) -> [u64; N] {
+    // Most tables of many are idle.
+    if values.count() == 0 {
+        return [0; N];
+    }
     let mut filled = Vec::new();
     values.buckets(&mut |bucket, weight| filled.push((bucket.largest(), weight)));
     let total: f64 = filled.iter().map(|(_, weight)| weight).sum();

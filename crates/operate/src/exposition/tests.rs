@@ -70,7 +70,7 @@ fn shown_as(names: Names, format: Format) -> String {
         address: "10.0.0.1".to_owned(),
         host_id: "h".to_owned(),
     };
-    render(&registry, names, &place, format)
+    render(&registry, names, &place, format).concat()
 }
 
 fn has_lines(text: &str, lines: &[&str]) {
@@ -169,7 +169,8 @@ fn an_empty_histogram_has_one_family() {
     }
     let mut registry = Registry::default();
     registry.register(Arc::new(Idle));
-    let text = render(&registry, Names::JmxExporter, &NodeIdentity::default(), Format::Prometheus);
+    let place = NodeIdentity::default();
+    let text = render(&registry, Names::JmxExporter, &place, Format::Prometheus).concat();
     let of = "halcyon_client_request_wait_seconds";
     let expected = format!("# TYPE {of} histogram\n{of}_bucket{{le=\"+Inf\"}} 0\n{of}_count 0\n");
     assert!(text.ends_with(&expected), "{text}");

@@ -9,7 +9,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use super::site::{From, Site};
 use crate::exposition::{Format, Names, render};
 use crate::page;
-use crate::response::{Answer, gzip, header, takes_gzip, text, whole};
+use crate::response::{Answer, gzip, header, parts, takes_gzip, text, whole};
 use crate::watched::Watched;
 
 pub(super) async fn to(request: &Request<Incoming>, site: &Site, from: From) -> Answer {
@@ -60,10 +60,10 @@ fn metrics(request: &Request<Incoming>, watched: &Watched) -> Answer {
         .header(CONTENT_TYPE, format.content_type())
         .header(CACHE_CONTROL, "no-store")
         .header(VARY, "accept, accept-encoding");
-    let compressed = takes_gzip(request).then(|| gzip(shown.as_bytes()));
+    let compressed = takes_gzip(request).then(|| gzip(&shown));
     let answer = match compressed {
         Some(Ok(bytes)) => answer.header(CONTENT_ENCODING, "gzip").body(whole(bytes)),
-        _ => answer.body(whole(shown)),
+        _ => answer.body(parts(shown)),
     };
     answer.unwrap_or_else(|_| {
         text(StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be built\n")

@@ -129,7 +129,7 @@ fn of_file(request: &Request<Incoming>, file: &files::File) -> Answer {
     if !is_get {
         return text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered\n");
     }
-    let compressed = takes_gzip(request).then(|| gzip(file.bytes)).and_then(Result::ok);
+    let compressed = takes_gzip(request).then(|| gzip(&[file.bytes])).and_then(Result::ok);
     let is_compressed = compressed.is_some();
     let bytes = compressed.map_or(Bytes::from_static(file.bytes), Bytes::from);
     let mut answer = Response::new(whole(bytes));

@@ -15,7 +15,7 @@ import pytest
 
 from native import Client, Refused
 from patience import PATIENCE_SECONDS, until
-from server import HOST, Server, free_port
+from server import HOST, Server, flush_statement, free_port
 from stores import Authority
 
 LINE = re.compile(r"(ERROR|WARN |INFO |DEBUG) \[[^\]]+\] \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3} (\S+\.rs:\d+|[a-z_.]+) - .*")
@@ -163,6 +163,17 @@ def test_slow_requests_are_logged_as_in_cassandra(node):
     parts = client.query("SELECT query, waited_us, executed_us FROM halcyon_views.slow_requests")[1]
     waited, executed = next((int.from_bytes(row[1], "big"), int.from_bytes(row[2], "big")) for row in parts if row[0] == text.encode())
     assert waited + executed >= 1000
+    # The parts of a read name its SSTables; a wait is a part of the execution.
+    client.query(flush_statement("l", "t"))
+
+    def parts_of_reads():
+        client.query(text)
+        names = "query, executed_us, log_us, sstables, device_reads, device_us"
+        rows = client.query(f"SELECT {names} FROM halcyon_views.slow_requests")[1]
+        return [[int.from_bytes(value, "big") for value in row[1:]] for row in rows if row[0] == text.encode()]
+
+    until(lambda: any(sstables == 1 for _, _, sstables, _, _ in parts_of_reads()), lambda: str(parts_of_reads()), pause=0.05)
+    assert all(log == 0 and (device == 0 or reads > 0) for _, log, _, reads, device in parts_of_reads())
     # Off, and on again, while it runs.
     client.query("UPDATE system_views.settings SET value = '0ms' WHERE name = 'slow_query_log_timeout'")
     before = len(client.query("SELECT * FROM halcyon_views.slow_requests")[1])

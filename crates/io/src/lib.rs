@@ -42,6 +42,7 @@ mod runtime;
 mod signals;
 mod sim;
 mod socket;
+pub mod spent;
 pub mod startup;
 mod sync;
 mod trickle;

@@ -16,6 +16,7 @@ use halcyon_metrics::{
 };
 
 use crate::mode::Purpose;
+use crate::spent;
 use crate::sync::per_thread::PerThread;
 
 /// Powers of two of nanoseconds; the last one holds a day and a half.
@@ -134,9 +135,18 @@ impl ThreadMetrics {
             Ok(bytes) => metrics.bytes.add_shared(bytes as u64),
             Err(()) => metrics.errors.add_shared(1),
         }
-        match seen {
-            Seen::Overlapped => metrics.overlapped.add_shared(1),
-            Seen::After(ns) => metrics.latency.record_shared(ns.max(1)),
+        let ns = match seen {
+            Seen::Overlapped => {
+                metrics.overlapped.add_shared(1);
+                0
+            }
+            Seen::After(ns) => {
+                metrics.latency.record_shared(ns.max(1));
+                ns
+            }
+        };
+        if purpose == Purpose::UserRead {
+            spent::device(Duration::from_nanos(ns));
         }
     }
 }

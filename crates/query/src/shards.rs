@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use futures_util::future::join_all;
 use halcyon_engine::Shard;
-use halcyon_io::JobLost;
+use halcyon_io::{JobLost, spent};
 use halcyon_scan::pace::Pace;
 use halcyon_stream::Mutation;
 
@@ -25,7 +25,10 @@ where
         return job(here.clone()).await;
     }
     let gone = |gone: JobLost| Error::Server(gone.to_string());
-    here.tables().mesh().on(index, job).await.map_err(gone)?
+    let job = move |shard: Rc<Shard>| spent::measured(job(shard));
+    let (outcome, waits) = here.tables().mesh().on(index, job).await.map_err(gone)?;
+    spent::add(waits);
+    outcome
 }
 
 /// Runs a job on the shard that owns a token.

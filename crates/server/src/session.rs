@@ -7,7 +7,7 @@ use std::sync::Arc;
 use halcyon_cql::plan::Variables;
 use halcyon_guardrails::{Guard, Said};
 use halcyon_io::clock::Instant;
-use halcyon_io::drop_apart;
+use halcyon_io::{drop_apart, spent};
 use halcyon_model::hex;
 use halcyon_model::request::{BatchKind, ColumnSpec, Value};
 use halcyon_protocol::{
@@ -287,11 +287,11 @@ pub(crate) async fn execute(
         return Box::pin(prepare_asked(shard, connection, to, asked, seen, notes)).await;
     }
     let mut asked = Asked { watched, ..Asked::default() };
-    let outcome =
-        run(shard, connection, envelope.version, &request, (&mut asked, &mut permit)).await;
+    let answer = run(shard, connection, envelope.version, &request, (&mut asked, &mut permit));
+    let (outcome, waits) = spent::measured(answer).await;
     let ended = shard.shared.requests.last_ended(shard.index);
     if shard.shared.slow_queries.is_slow(arrived, ended) {
-        slow::note(shard, connection, &request, (arrived, began, ended));
+        slow::note(shard, connection, &request, (arrived, began, ended), waits);
     }
     let mut notes = Notes { warnings: asked.warnings, tracing_id, ..Notes::default() };
     note_said(shard, asked.guard.take_said(), &mut notes);

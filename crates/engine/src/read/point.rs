@@ -16,6 +16,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use halcyon_io::spent;
 use halcyon_model::clustering::Position;
 use halcyon_model::{BoundKind, DeletionTime};
 use halcyon_stream::{
@@ -111,6 +112,7 @@ impl Plan<'_> {
     /// Counts a read of one partition by the SSTables that had it.
     fn note_sstables(&self, count: usize) {
         let now = self.shard.now();
+        spent::sstables(count as u64);
         self.metrics().record(Measure::SSTablesPerRead, count as u64, now);
     }
 

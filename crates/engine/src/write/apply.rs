@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use halcyon_commitlog::{Append, Hold, Oldest, SyncMode};
-use halcyon_io::{drop_apart, panic_point};
+use halcyon_io::{drop_apart, panic_point, spent};
 use halcyon_stream::{Mutation, TableId};
 
 use super::large::{self, Turns};
@@ -47,7 +47,7 @@ impl Shard {
         }
         let pinned = self.pin(mutations)?;
         match self.log_record(&pinned, record.as_deref()) {
-            Ok(Some(append)) => append.durable().await.map_err(|e| self.log_failed(e))?,
+            Ok(Some(append)) => self.until_durable(append).await?,
             Ok(None) => {}
             Err(error) => {
                 if record.is_some() {
@@ -151,6 +151,14 @@ impl Shard {
             let wait = Duration::from_micros(u64::from(micros));
             self.disk().clock().sleep(wait).await;
         }
+    }
+
+    /// Waits for the group of a record.
+    pub(super) async fn until_durable(&self, append: Append) -> Result<()> {
+        let began = self.now();
+        let durable = append.durable().await;
+        spent::log(self.now() - began);
+        durable.map_err(|e| self.log_failed(e))
     }
 
     /// Applies the policy to a failed log; a log that lacks space continues once there is some.

@@ -53,7 +53,7 @@ impl Shard {
             if !logged.is_empty() {
                 self.keep_tombstones(&logged);
                 let (append, held) = self.log_spanning((&record, &parts), &pinned, &logged)?;
-                append.durable().await.map_err(|e| self.log_failed(e))?;
+                self.until_durable(append).await?;
                 hold = Some(held);
             }
             let others = parts.into_iter().map(|(index, part)| {

@@ -37,7 +37,7 @@ pub(super) const ALL: [Panel; 7] = [
     list(
         ("slow_requests", "Slow requests"),
         "Which statements took longer than slow_query_log_timeout, and where did their time go?",
-        "SELECT JSON ended, keyspace_name, table_name, waited_us, executed_us, shard, client, query FROM halcyon_views.slow_requests WHERE number < 100 ALLOW FILTERING",
+        "SELECT JSON ended, keyspace_name, table_name, waited_us, executed_us, log_us, sstables, device_reads, device_us, shard, client, query FROM halcyon_views.slow_requests WHERE number < 100 ALLOW FILTERING",
         3 * LOOK,
     ),
     list(

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use halcyon_io::Mutex;
 use halcyon_io::clock::Instant;
+use halcyon_io::spent::Spent;
 
 use crate::log::{Level, Log};
 use crate::recent_lines::RecentLines;
@@ -49,6 +50,8 @@ pub(crate) struct SlowRequest {
     pub(crate) waited: Duration,
     /// Between its start and its outcome.
     pub(crate) executed: Duration,
+    /// What it waited for meanwhile.
+    pub(crate) waits: Spent,
 }
 
 impl SlowRequest {
@@ -248,6 +251,7 @@ mod tests {
             ended_ms: 1,
             waited: Duration::from_millis(waited),
             executed: Duration::from_millis(executed),
+            waits: Spent::default(),
         }
     }
 

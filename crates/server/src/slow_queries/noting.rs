@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use halcyon_io::clock::{self, Instant, now, unix_micros};
+use halcyon_io::spent::Spent;
 use halcyon_protocol::{BatchQuery, Request};
 use halcyon_query::{PreparedStatement, password, prepare};
 
@@ -24,6 +25,7 @@ pub(crate) fn note(
     connection: &Connection,
     request: &Request<'_>,
     (arrived, began, ended): (Instant, Instant, u64),
+    waits: Spent,
 ) {
     let Some(asked) = Asked::of(shard, connection, request) else { return };
     shard.shared.slow_queries.note(SlowRequest {
@@ -35,6 +37,7 @@ pub(crate) fn note(
         ended_ms: unix_micros() / 1000,
         waited: began - arrived,
         executed: Duration::from_nanos(ended.saturating_sub(began.as_nanos())),
+        waits,
     });
 }
 

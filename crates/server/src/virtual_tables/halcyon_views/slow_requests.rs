@@ -8,25 +8,33 @@ pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::computed
 const CQL: &str = "CREATE TABLE halcyon_views.slow_requests (
     number bigint PRIMARY KEY,
     client inet,
+    device_reads bigint,
+    device_us bigint,
     ended timestamp,
     executed_us bigint,
     keyspace_name text,
+    log_us bigint,
     query text,
     shard int,
+    sstables bigint,
     table_name text,
     waited_us bigint
 ) WITH ID = be6909a8-a773-3954-884d-8206bf8eb0a2
-    AND comment = 'the last requests that took longer than slow_query_log_timeout, 0 is the newest: how long each waited for its core, and how long it was executed';";
+    AND comment = 'the last requests that took longer than slow_query_log_timeout, 0 is the newest: how long each waited for its core, how long it was executed, and of this for the commit log and the device';";
 
 fn fill(node: &Node, rows: &mut Rows<'_>) {
     let mut rows = rows.with([
         "number",
         "client",
+        "device_reads",
+        "device_us",
         "ended",
         "executed_us",
         "keyspace_name",
+        "log_us",
         "query",
         "shard",
+        "sstables",
         "table_name",
         "waited_us",
     ]);
@@ -34,11 +42,15 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         rows.push([
             number.into(),
             request.client.into(),
+            request.waits.device_reads.into(),
+            micros(request.waits.device).into(),
             Timestamp(request.ended_ms).into(),
             micros(request.executed).into(),
             request.keyspace.into(),
+            micros(request.waits.log).into(),
             request.text.into(),
             i32::try_from(request.shard).unwrap_or(i32::MAX).into(),
+            request.waits.sstables.into(),
             request.table.into(),
             micros(request.waited).into(),
         ]);

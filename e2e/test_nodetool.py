@@ -29,6 +29,13 @@ RING_OF_ONE = [
 ]
 SHOWN_SETTINGS = [
     *(f"gettimeout {kind}" for kind in ["truncate", "internodeconnect", "internodeuser", "internodestreaminguser", "misc", "nope", ""]),
+    "settimeout", "settimeout read", "settimeout nope 5", "settimeout read x", "settimeout read -1",
+    *(line for kind in ["read", "range", "write", "counterwrite", "cascontention", "truncate", "internodeconnect", "internodeuser",
+                        "internodestreaminguser", "misc"]
+      for line in [f"settimeout {kind} 54321", f"gettimeout {kind}", f"settimeout {kind} 120000"]),
+    "setcachecapacity", "setcachecapacity 1 2", "setcachecapacity 1 x 2", "setcachecapacity -1 2 3", "setcachecapacity 9 8 7",
+    "setcachekeystosave", "setcachekeystosave 1 2", "setcachekeystosave 1 2 x", "setcachekeystosave -1 2 3", "setcachekeystosave 1 -2 3",
+    "setcachekeystosave 1 2 3",
     "getbatchlogreplaythrottle", "getconcurrentviewbuilders", "getdefaultrf", "getmaxhintwindow", "getconcurrency nope",
     *(f"get{of}streamthroughput{flag}" for of in ["", "interdc"] for flag in ["", " -d", " -m", " -e", " -d -e"]),
     "getcolumnindexsize extra", "setcolumnindexsize", "setdefaultrf", "setmaxhintwindow", "setsnapshotthrottle", "setstreamthroughput",
@@ -51,7 +58,9 @@ REWRITES = [
     "cleanup -j 1 {ks} t", "cleanup nope", "garbagecollect {ks} t", "garbagecollect -g CELL {ks} u", "garbagecollect nope",
     "upgradesstables -j 1 {ks} t", "upgradesstables -a -j 1 {ks} t", "upgradesstables nope", "recompress_sstables -j 1 {ks} t",
     "recompress_sstables nope", "relocatesstables {ks} t", "relocatesstables nope t", "verify -f {ks} t", "verify -f -e {ks} t", "verify -f nope",
-    "verify -f {ks} nope", "invalidaterowcache", "reloadlocalschema", "replaybatchlog",
+    "verify -f {ks} nope", "scrub -j 1 {ks} t", "scrub -ns -n -s -r -j 1 {ks} t u", "scrub -j 1 nope", "scrub -j 1 {ks} nope",
+    "forcecompact", "forcecompact {ks}", "forcecompact {ks} t", "forcecompact {ks} t 1", "forcecompact {ks} t 1 2 3", "forcecompact nope t 1",
+    "forcecompact {ks} nope 1", "invalidaterowcache", "reloadlocalschema", "replaybatchlog",
 ]
 # What Cassandra does and prints on its node, command by command.
 COMMANDS = [

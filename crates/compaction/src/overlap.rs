@@ -4,6 +4,7 @@
 //! A node answers from its live set, whose Bloom filters are in memory already ([`PurgeBound`]). Offline, the filters of the SSTables that
 //! overlap the inputs are loaded; those of the others are not, since they cannot hold a partition of the inputs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use halcyon_io::Disk;
@@ -104,6 +105,8 @@ pub(crate) struct Purging {
     gc_before: u32,
     now: u32,
     strict_liveness: bool,
+    /// Keys of partitions whose tombstones go without gc grace.
+    forced: BTreeSet<Vec<u8>>,
     bounds: Vec<Arc<dyn PurgeBound>>,
 }
 
@@ -114,20 +117,22 @@ impl Purging {
         group: &Group,
         layout: Arc<Layout>,
         (gc_before, now): (u32, u32),
-        strict_liveness: bool,
+        (strict_liveness, forced): (bool, BTreeSet<Vec<u8>>),
         bound: Option<Arc<dyn PurgeBound>>,
     ) -> Result<Purging> {
         let mut bounds = Vec::from_iter(bound);
         if !group.elsewhere.is_empty() {
             bounds.push(Arc::new(SSTables::load(disk, group, layout).await?));
         }
-        Ok(Purging { gc_before, now, strict_liveness, bounds })
+        Ok(Purging { gc_before, now, strict_liveness, forced, bounds })
     }
 }
 
 impl PurgeRule for Purging {
-    fn gc_before(&self) -> u32 {
-        self.gc_before
+    fn gc_before(&self, key: &PartitionKey) -> u32 {
+        // The set is empty but for a compaction of some keys on request.
+        let is_forced = !self.forced.is_empty() && self.forced.contains(&key.bytes);
+        if is_forced { u32::MAX } else { self.gc_before }
     }
 
     fn now(&self) -> u32 {

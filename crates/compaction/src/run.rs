@@ -15,6 +15,7 @@
 //! Memory: per input its read-ahead buffers and blocks of data, which shrink when there are many inputs; batches and buffers for the
 //! output; the Bloom filter, index samples and chunk offsets of the output.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use halcyon_io::{AccessMode, Disk, Purpose, RateLimiter, StreamOptions};
 use halcyon_model::options::Compression;
 use halcyon_sstable::Error as SSTableError;
 use halcyon_sstable::format::statistics::collector::Provenance;
+use halcyon_sstable::verify::{Damage, Scrub, ScrubOptions};
 use halcyon_sstable::{
     Carry, Descriptor, Effort, ExpirationOverflow, ReadAhead, SSTableId, SSTableScanner,
     SSTableWriter, ScanOptions, Version, Watch, WriterOptions, scan_ahead,
@@ -94,6 +96,10 @@ pub struct Settings {
     pub own_thread: bool,
     /// Compare what the device gives back of the data with what was written.
     pub read_back: bool,
+    /// Keys of partitions whose tombstones go although they are not past gc grace.
+    pub forced: BTreeSet<Vec<u8>>,
+    /// Take what is sound of the inputs, instead of failing at what is not.
+    pub scrub: Option<ScrubOptions>,
 }
 
 /// One compaction: what to merge, and what else the table has.
@@ -115,6 +121,8 @@ pub struct Outcome {
     pub purged: PurgeStats,
     /// Rows of an input that were merged into the one before them.
     pub duplicate_rows: u64,
+    /// What was not sound, if that was passed over.
+    pub damage: Damage,
 }
 
 /// Runs the compaction. Its outputs are live when this returns, its inputs deleted.
@@ -225,10 +233,7 @@ fn attempt<'a>(
             directory: output,
             transaction,
         };
-        let result = match Compaction::new(disk, task, settings, (progress, rows)).await {
-            Ok(mut compaction) => compaction.run(&mut own).await,
-            Err(e) => Err(e),
-        };
+        let result = merge_into(disk, task, settings, (progress, rows), &mut own).await;
         let mut transaction = own.transaction;
         let replaced = match result {
             Ok(outcome) => replace(&mut transaction, task, settings).await.map(|()| outcome),
@@ -254,8 +259,22 @@ pub async fn write_into(
     progress: &Progress,
     outputs: &mut impl Outputs,
 ) -> Result<Outcome> {
-    let how = (progress, Rows::AreDistinct);
-    Compaction::new(disk, task, settings, how).await?.run(outputs).await
+    merge_into(disk, task, settings, (progress, Rows::AreDistinct), outputs).await
+}
+
+async fn merge_into(
+    disk: &Disk,
+    task: &Task,
+    settings: &Settings,
+    how: (&Progress, Rows),
+    outputs: &mut impl Outputs,
+) -> Result<Outcome> {
+    let mut compaction = Compaction::new(disk, task, settings, how).await?;
+    if settings.scrub.is_none() {
+        let stream = compaction.stream(compaction.scanners()?).await?;
+        return compaction.run(stream, outputs).await;
+    }
+    compaction.scrub(outputs).await
 }
 
 /// Records in the transaction log that the inputs are replaced.
@@ -302,7 +321,25 @@ struct Compaction<'a> {
     written_before: u64,
 }
 
-type Stream = Purge<Merge<Distinct<SSTableScanner<ReadAhead>>>, Purging>;
+/// An input as it is read.
+trait Source: FragmentStream<Error = SSTableError> {
+    /// How far its data has been read, and its length.
+    fn progress(&self) -> (u64, u64);
+}
+
+impl Source for SSTableScanner<ReadAhead> {
+    fn progress(&self) -> (u64, u64) {
+        SSTableScanner::progress(self)
+    }
+}
+
+impl Source for Scrub {
+    fn progress(&self) -> (u64, u64) {
+        Scrub::progress(self)
+    }
+}
+
+type Stream<S> = Purge<Merge<Distinct<S>>, Purging>;
 
 impl<'a> Compaction<'a> {
     async fn new(
@@ -331,10 +368,50 @@ impl<'a> Compaction<'a> {
         })
     }
 
-    async fn run(&mut self, outputs: &mut impl Outputs) -> Result<Outcome> {
-        let mut stream = self.stream().await?;
+    /// What is sound of the inputs; what is out of order there comes into outputs of its own.
+    async fn scrub(&mut self, outputs: &mut impl Outputs) -> Result<Outcome> {
+        /// Outputs of one input. More of them mean that its rows have no order at all.
+        const ORDERS_MAX: usize = 100;
+        let options = self.settings.scrub.unwrap_or_default();
+        let mut scrubs = Vec::with_capacity(self.task.inputs.len());
+        for input in identity::oldest_first(&self.task.inputs) {
+            scrubs.push(Scrub::start(self.disk, input, self.scan(), options).await?);
+        }
+        let mut damage = Damage::default();
+        for _ in 0..ORDERS_MAX {
+            let mut stream = self.stream(scrubs).await?;
+            self.fill(&mut stream, outputs).await?;
+            scrubs = Vec::new();
+            for source in stream.inner().sources() {
+                damage.add(source.inner().damage());
+                scrubs.extend(source.inner().apart().await?);
+            }
+            if scrubs.is_empty() {
+                let outcome = self.end(&stream);
+                return Ok(Outcome { damage, ..outcome });
+            }
+        }
+        let what = format!("rows out of order in {ORDERS_MAX} places; restore the SSTable");
+        Err(SSTableError::Invalid(what).into())
+    }
+
+    async fn run<S: Source>(
+        &mut self,
+        mut stream: Stream<S>,
+        outputs: &mut impl Outputs,
+    ) -> Result<Outcome> {
+        self.fill(&mut stream, outputs).await?;
+        Ok(self.end(&stream))
+    }
+
+    /// Writes the stream into outputs that are sealed.
+    async fn fill<S: Source>(
+        &mut self,
+        stream: &mut Stream<S>,
+        outputs: &mut impl Outputs,
+    ) -> Result<()> {
         let mut writer: Option<SSTableWriter> = None;
-        let written = self.pump(&mut stream, &mut writer, outputs).await;
+        let written = self.pump(stream, &mut writer, outputs).await;
         match (written, writer) {
             (Ok(()), Some(writer)) => self.seal(writer).await?,
             (Ok(()), None) => {}
@@ -345,7 +422,11 @@ impl<'a> Compaction<'a> {
                 return Err(e);
             }
         }
-        self.report(&stream, None);
+        Ok(())
+    }
+
+    fn end<S: Source>(&mut self, stream: &Stream<S>) -> Outcome {
+        self.report(stream, None);
         let outcome = &mut self.outcome;
         outcome.data_read = self.task.inputs.iter().map(|i| i.data_length()).sum();
         outcome.file_read = self.task.inputs.iter().map(|i| i.file_length()).sum();
@@ -353,31 +434,36 @@ impl<'a> Compaction<'a> {
         outcome.purged = stream.stats();
         let sources = stream.inner().sources().iter();
         outcome.duplicate_rows = sources.map(Distinct::duplicates).sum();
-        Ok(std::mem::take(outcome))
+        std::mem::take(outcome)
     }
 
-    async fn stream(&self) -> Result<Stream> {
+    fn scan(&self) -> ScanOptions {
         let Settings { read_ahead, read_ahead_budget, .. } = *self.settings;
-        let stream = read_ahead.within(read_ahead_budget, self.task.inputs.len());
-        let options = ScanOptions {
+        ScanOptions {
             mode: self.settings.read_mode,
             purpose: Purpose::CompactionRead,
-            stream,
+            stream: read_ahead.within(read_ahead_budget, self.task.inputs.len()),
             layout: Some(self.layout.clone()),
             verify_checksums: true,
-        };
+        }
+    }
+
+    fn scanners(&self) -> Result<Vec<SSTableScanner<ReadAhead>>> {
         let inputs = identity::oldest_first(&self.task.inputs);
-        let scanners = scan_ahead(self.disk, inputs, &options)?.into_iter();
+        Ok(scan_ahead(self.disk, inputs, &self.scan())?)
+    }
+
+    async fn stream<S: Source>(&self, sources: Vec<S>) -> Result<Stream<S>> {
         let merges = self.rows == Rows::MayRepeat;
-        let distinct = |scanner| Distinct::new(self.layout.clone(), scanner, merges);
-        let merge = Merge::new(self.layout.clone(), scanners.map(distinct).collect());
+        let distinct = |source| Distinct::new(self.layout.clone(), source, merges);
+        let merge = Merge::new(self.layout.clone(), sources.into_iter().map(distinct).collect());
         let settings = self.settings;
         let rule = Purging::load(
             self.disk,
             self.task,
             self.layout.clone(),
             (settings.gc_before, settings.now),
-            settings.strict_liveness,
+            (settings.strict_liveness, settings.forced.clone()),
             settings.purge_bound.clone(),
         )
         .await?;
@@ -385,9 +471,9 @@ impl<'a> Compaction<'a> {
     }
 
     /// Writes the stream into outputs.
-    async fn pump(
+    async fn pump<S: Source>(
         &mut self,
-        stream: &mut Stream,
+        stream: &mut Stream<S>,
         output: &mut Option<SSTableWriter>,
         outputs: &mut impl Outputs,
     ) -> Result<()> {
@@ -470,7 +556,7 @@ impl<'a> Compaction<'a> {
         }
     }
 
-    fn report(&self, stream: &Stream, writer: Option<&SSTableWriter>) {
+    fn report<S: Source>(&self, stream: &Stream<S>, writer: Option<&SSTableWriter>) {
         let read = stream.inner().sources().iter().map(|s| s.inner().progress().0).sum();
         let run = Snapshot {
             data_read: read,
@@ -489,7 +575,11 @@ impl<'a> Compaction<'a> {
     }
 
     /// Throttles; fails if the compaction was cancelled.
-    async fn pause(&mut self, stream: &Stream, outputs: &mut impl Outputs) -> Result<()> {
+    async fn pause<S: Source>(
+        &mut self,
+        stream: &Stream<S>,
+        outputs: &mut impl Outputs,
+    ) -> Result<()> {
         self.stop_if_cancelled()?;
         let inputs = identity::oldest_first(&self.task.inputs);
         let stored = inputs.zip(stream.inner().sources()).map(|(input, scanner)| {

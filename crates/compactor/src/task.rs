@@ -102,5 +102,7 @@ fn settings(task: &TaskRequest, exchange: &Arc<Exchange>) -> Settings {
         limiter: RateLimiter::unlimited(),
         own_thread: true,
         read_back: !task.verify_rows,
+        forced: Default::default(),
+        scrub: None,
     }
 }

@@ -62,6 +62,7 @@ pub use flush::Flusher;
 pub use halcyon_commitlog::{LogCompression, OnCorruption, Options as CommitLogOptions, SyncMode};
 pub use halcyon_compaction::UsableSpace;
 pub use halcyon_sstable::attached::{Neighbour, Neighbours};
+pub use halcyon_sstable::verify::{Damage, ScrubOptions};
 pub use halcyon_sstable::{Effort, Version};
 pub use index::{Candidates, IndexBuild, Indexes};
 pub use metrics::declared::DECLARED;

@@ -44,7 +44,7 @@ pub use execute::{batch, execute};
 pub use guarded::{check_prepared, prepare_guarded};
 pub use halcyon_scan::{ReadSizes, SizeBounds};
 pub use halcyon_syntax::password;
-pub use limits::RequestLimits;
+pub use limits::{RequestLimits, Timeout};
 pub use metrics::ClientRequests;
 pub use outcome::{Outcome, QueryOptions, Rows};
 pub use preparation::{prepare, prepare_in_time};

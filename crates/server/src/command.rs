@@ -25,6 +25,7 @@ pub enum Command {
     EnableAutoCompaction,
     EnableFullQueryLog(LogOptions),
     Flush,
+    ForceCompact(ForceCompact),
     Import(Import),
     /// The caches of roles, permissions and credentials.
     InvalidateAuthCaches,
@@ -36,6 +37,8 @@ pub enum Command {
     RefreshSizeEstimates,
     ReloadSsl,
     ResetFullQueryLog,
+    Scrub(Scrub),
+    SetCacheCapacity(CacheCapacity),
     SetCompactionThreshold(CompactionThreshold),
     SetGuardrailsConfig(SetGuardrail),
     SetLoggingLevel(LoggingLevel),
@@ -61,6 +64,14 @@ pub struct ClearSnapshot {
 #[serde(default, deny_unknown_fields)]
 pub struct LogOptions {
     pub options: BTreeMap<String, String>,
+}
+
+/// Tombstones of these partitions of one table go before gc_grace_seconds have passed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForceCompact {
+    /// As Cassandra's tools spell them.
+    pub keys: Vec<String>,
 }
 
 /// SSTables of these directories become part of the table. The answer to a failure names the directories that were left as they are, each
@@ -89,6 +100,14 @@ pub struct RebuildIndex {
     pub index: String,
 }
 
+/// In MiB. Counters have no cache.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheCapacity {
+    pub keys: u32,
+    pub rows: u32,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompactionThreshold {
@@ -100,6 +119,8 @@ pub struct CompactionThreshold {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stop {
+    /// `SCRUB`: only scrubs. `None`: all kinds.
+    pub kind: Option<String>,
     /// `None`: all.
     pub id: Option<String>,
 }
@@ -109,6 +130,19 @@ pub struct Stop {
 pub struct Verify {
     /// Each row is decoded, and index and filter are compared with it.
     pub extended: bool,
+}
+
+/// SSTables are written again without what is corrupt. A snapshot comes first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scrub {
+    pub no_snapshot: bool,
+    /// Values are not compared with their types.
+    pub no_validate: bool,
+    /// Corrupt partitions of counter tables are skipped too.
+    pub skip_corrupted: bool,
+    /// Rows whose expiration overflowed get the latest one.
+    pub reinsert_overflowed_ttl: bool,
 }
 
 /// The setter and its values, as `nodetool setguardrailsconfig` takes them.
@@ -194,7 +228,9 @@ mod tests {
             Command::EnableAuditLog(LogOptions { options }),
             Command::ClearSnapshot(ClearSnapshot::default()),
             Command::SetCompactionThreshold(CompactionThreshold { min: 2, max: 9 }),
-            Command::Stop(Stop { id: Some("an id".to_owned()) }),
+            Command::Scrub(Scrub { no_snapshot: true, ..Scrub::default() }),
+            Command::ForceCompact(ForceCompact { keys: vec!["a:b".to_owned()] }),
+            Command::Stop(Stop { kind: None, id: Some("an id".to_owned()) }),
             Command::Verify(Verify { extended: true }),
             snapshot("a/skip-flush/ttl=1d"),
             snapshot("\u{0}é\n{\"}'"),

@@ -104,7 +104,7 @@ impl halcyon_operate::Console for Console {
     fn stop(&self, visitor: Visitor, id: String) -> BoxFuture<'_, Result<(), String>> {
         let job = move |shard: Rc<ShardServer>| async move {
             let principal = principal(&shard.coordinator, visitor).await?;
-            let (verb, argument) = Command::Stop(Stop { id: Some(id) }).encode();
+            let (verb, argument) = Command::Stop(Stop { id: Some(id), ..Stop::default() }).encode();
             let statement = query::prepare(&shard.coordinator, STOP, None)?;
             let values = [Value::Bytes(verb.as_bytes()), Value::Bytes(argument.as_bytes())];
             execute(&shard.coordinator, statement, &values, &principal).await.map(drop)

@@ -137,7 +137,7 @@ async fn serve_inside(
     // A shard that has stopped ends the start elsewhere.
     let _ = shared.mesh.on_each(login::warm_caches).await;
     listen(&shared).await?;
-    saved_caches::keep(&engine, settings.saved_caches, log);
+    saved_caches::keep(&engine, &settings.saved_caches, log);
     let (watched, rates) = (Arc::downgrade(&engine), facts.cache_rates.clone());
     spawn(kept(move || cache_rates::watch_rates(watched.clone(), rates.clone()))).detach();
     if let Some(encryption) = shared.encryption.clone() {
@@ -150,7 +150,7 @@ async fn serve_inside(
     until_stopped(stop, &engine, &shared, log).await;
     watch.iter().for_each(Watch::drain);
     log.say(format_args!("draining: no new connections, requests under way are answered"));
-    saved_caches::save_all(&engine, settings.saved_caches, log).await;
+    saved_caches::save_all(&engine, &settings.saved_caches, log).await;
     let drained = drain(&engine, &shared, log).await;
     shared.request_logs.stop().await;
     drained?;
@@ -258,7 +258,7 @@ fn share(
         clients: Arc::default(),
         metrics: (0..shards).map(|_| ClientMetrics::default()).collect(),
         requests: Arc::new(ClientRequests::new(shards)),
-        limits: settings.limits,
+        limits: settings.limits.clone(),
         tokens: OnceLock::new(),
         trace_probability: Arc::default(),
         request_logs,
@@ -293,7 +293,7 @@ fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
         slow_queries: shared.slow_queries.clone(),
         denylist: shared.denylist.clone(),
         access: shared.access.clone(),
-        settings: RunningSettings::of(settings, shared.slow_queries.clone()),
+        settings: RunningSettings::of(settings, shared.slow_queries.clone(), shared.limits.clone()),
         data_dir: settings.data_dir.clone(),
         began: now(),
         disk: disk.clone(),
@@ -589,7 +589,7 @@ async fn open_shard(
     let virtual_tables = Tables { node, registry };
     let counted = (&**shared.admission.memory(), shared.requests.clone());
     let coordinator =
-        Coordinator::new(engine, shard, Rc::new(virtual_tables), shared.limits, counted)
+        Coordinator::new(engine, shard, Rc::new(virtual_tables), shared.limits.clone(), counted)
             .with_access(shared.access.clone());
     let coordinator = coordinator.denying(shared.denylist.clone().map(LocalDenylist::of));
     let server = Rc::new(ShardServer::new(index, shared.clone(), coordinator));

@@ -11,36 +11,36 @@ use halcyon_io::clock::{self, now};
 use halcyon_io::{contained, kept, spawn};
 
 use crate::log::Log;
-use crate::settings::SavedCaches;
+use crate::settings::{SavedCaches, SavedEntries};
 
 /// Each cache with its period and its largest number of saved entries.
-fn caches(settings: SavedCaches) -> [(SavedCache, Option<Duration>, usize); 2] {
-    let SavedCaches { key_cache_save_period, key_cache_keys_to_save, .. } = settings;
-    let SavedCaches { row_cache_save_period, row_cache_keys_to_save, .. } = settings;
+fn caches(settings: &SavedCaches) -> [(SavedCache, Option<Duration>, SavedEntries); 2] {
+    let (keys, rows) = (&settings.key_cache_keys_to_save, &settings.row_cache_keys_to_save);
     [
-        (SavedCache::Keys, key_cache_save_period, key_cache_keys_to_save),
-        (SavedCache::Rows, row_cache_save_period, row_cache_keys_to_save),
+        (SavedCache::Keys, settings.key_cache_save_period, keys.clone()),
+        (SavedCache::Rows, settings.row_cache_save_period, rows.clone()),
     ]
 }
 
 /// Warms the caches, then saves them periodically while the engine exists.
-pub(crate) fn keep(engine: &Arc<Engine>, settings: SavedCaches, log: &Log) {
+pub(crate) fn keep(engine: &Arc<Engine>, settings: &SavedCaches, log: &Log) {
+    let timeout = settings.cache_load_timeout;
     for (cache, period, most) in caches(settings) {
         let (engine, log) = (Arc::downgrade(engine), log.clone());
         let saved = (engine.clone(), log.clone());
         let saving = move || {
-            let (engine, log) = saved.clone();
+            let ((engine, log), most) = (saved.clone(), most.clone());
             async move {
                 let Some(period) = period else { return };
                 loop {
                     clock::sleep(period).await;
                     let Some(engine) = engine.upgrade() else { return };
-                    save(&engine, cache, most, &log).await;
+                    save(&engine, cache, most.get(), &log).await;
                 }
             }
         };
         spawn(async move {
-            contained(load(&engine, cache, settings.cache_load_timeout, &log)).await;
+            contained(load(&engine, cache, timeout, &log)).await;
             kept(saving).await;
         })
         .detach();
@@ -68,10 +68,10 @@ async fn save(engine: &Engine, cache: SavedCache, most: usize, log: &Log) {
 }
 
 /// Saves the caches before a drain.
-pub(crate) async fn save_all(engine: &Engine, settings: SavedCaches, log: &Log) {
+pub(crate) async fn save_all(engine: &Engine, settings: &SavedCaches, log: &Log) {
     for (cache, period, most) in caches(settings) {
         if period.is_some() {
-            save(engine, cache, most, log).await;
+            save(engine, cache, most.get(), log).await;
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::Component;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Restore the file from a backup or another replica, or scrub the SSTable with Cassandra.
+    /// Restore the file from a backup or another replica, or scrub the SSTable (`nodetool scrub`).
     #[error("{}: {component} is corrupt at offset {offset}: {what}", path.display())]
     Corrupt { path: PathBuf, component: Component, offset: u64, what: String },
     /// A required component is missing.

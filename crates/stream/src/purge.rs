@@ -16,7 +16,7 @@ use crate::fragment::{
 /// The rule by which one compaction purges.
 pub trait PurgeRule {
     /// In seconds: tombstones from before it are past gc grace.
-    fn gc_before(&self) -> u32;
+    fn gc_before(&self, key: &PartitionKey) -> u32;
     /// The compaction's time in seconds; an expiration time at or before it has passed. Fixed for the whole compaction, so that
     /// one row is judged the same in each of its cells.
     fn now(&self) -> u32;
@@ -102,7 +102,7 @@ struct Judge<'a, R> {
 
 impl<R: PurgeRule> Judge<'_, R> {
     fn purges(&mut self, timestamp: i64, local_deletion_time: u32) -> bool {
-        if local_deletion_time >= self.rule.gc_before() {
+        if local_deletion_time >= self.rule.gc_before(self.key) {
             return false;
         }
         let (rule, key) = (&mut *self.rule, self.key);

@@ -241,5 +241,7 @@ pub(crate) fn settings(inputs: &[Arc<SSTable>]) -> Settings {
         limiter: RateLimiter::unlimited(),
         own_thread: false,
         read_back: false,
+        forced: Default::default(),
+        scrub: None,
     }
 }

@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use halcyon_io::yield_now;
 use halcyon_model::BoundKind;
 use halcyon_model::clustering::PositionBuf;
 use halcyon_sstable::read::Cache;
@@ -51,7 +52,7 @@ pub(crate) struct RowCache {
     /// Pending fills, each with a unique number.
     filling: RefCell<HashMap<CacheKey, u64>>,
     next: Cell<u64>,
-    capacity: u64,
+    capacity: Cell<u64>,
     hits: Cell<u64>,
     misses: Cell<u64>,
 }
@@ -79,19 +80,31 @@ impl RowCache {
             heads: RefCell::new(Cache::new(capacity, 1024)),
             filling: RefCell::default(),
             next: Cell::new(0),
-            capacity,
+            capacity: Cell::new(capacity),
             hits: Cell::new(0),
             misses: Cell::new(0),
         }
     }
 
     pub(crate) fn is_off(&self) -> bool {
-        self.capacity == 0
+        self.capacity.get() == 0
     }
 
     /// The largest size of a head.
     pub(crate) fn head_max(&self) -> usize {
-        usize::try_from(self.capacity / 4).unwrap_or(usize::MAX)
+        usize::try_from(self.capacity.get() / 4).unwrap_or(usize::MAX)
+    }
+
+    /// Gives the cache another capacity, a little between two yields.
+    pub(crate) async fn fit(&self, capacity: u64) {
+        /// Some heads of a few rows.
+        const BYTES_AT_ONCE: u64 = 64 << 10;
+        while self.capacity.get() != capacity {
+            let step = capacity.max(self.capacity.get().saturating_sub(BYTES_AT_ONCE));
+            self.capacity.set(step);
+            self.heads.borrow_mut().set_capacity(step);
+            yield_now().await;
+        }
     }
 
     pub(crate) fn stats(&self) -> RowCacheStats {
@@ -101,7 +114,7 @@ impl RowCache {
             misses: self.misses.get(),
             bytes: heads.weight(),
             entries: heads.len(),
-            capacity: self.capacity,
+            capacity: self.capacity.get(),
         }
     }
 

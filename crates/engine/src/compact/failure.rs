@@ -26,7 +26,7 @@ fn cure(error: &Error) -> &'static str {
         }
         Error::Compaction(Compaction::NoSpace { .. }) => "free space or add a data directory",
         Error::Compaction(Compaction::SSTable(SSTable::Corrupt { .. })) => {
-            "restore the SSTable from a backup, or stop the node and scrub it with Cassandra's sstablescrub"
+            "restore the SSTable from a backup, or run `nodetool scrub`"
         }
         Error::Disk(e) | Error::Compaction(Compaction::Io(e)) if e.is_no_space() => {
             "free space or add a data directory"

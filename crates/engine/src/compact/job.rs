@@ -14,21 +14,23 @@
 //! 4. **Install**: an edit of the version replaces the inputs by the outputs.
 //! 5. **Record**: a line of the log and a row of `system.compaction_history`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use halcyon_compaction::strategy::{Output, shard_boundaries};
 use halcyon_compaction::{Group, Outcome, Progress, Sealed, Settings, write};
 use halcyon_io::StreamOptions;
+use halcyon_sstable::verify::ScrubOptions;
 use halcyon_sstable::{Carry, Effort, ExpirationOverflow, Version};
 
 use super::task::{CompactionKind, Running};
 use super::{Compactor, history};
-use crate::Result;
 use crate::caches::carried::Carrier;
 use crate::guardrails::Watched;
 use crate::tables::store::Store;
 use crate::version::{Edit, LiveSSTable, LiveSetBound, replaced};
+use crate::{Event, Result};
 
 /// Read-ahead of one compaction, all its inputs together. Beside it the output has its buffers in three eighths of the default
 /// `io_buffer_budget`; with more, streams wait for each other's.
@@ -37,7 +39,7 @@ const READ_AHEAD: usize = 20 << 20;
 /// What outputs look like.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shape {
-    kind: CompactionKind,
+    pub(super) kind: CompactionKind,
     /// Spent on the compression.
     pub(super) effort: Effort,
     level: Option<i32>,
@@ -45,6 +47,10 @@ pub(super) struct Shape {
     split_tokens: Vec<i64>,
     level_fanout: Option<u32>,
     smallest_half: Option<u64>,
+    /// Keys of partitions whose tombstones go without gc grace.
+    pub(super) forced: BTreeSet<Vec<u8>>,
+    /// What is sound is copied as it is: nothing is purged.
+    pub(super) scrub: Option<ScrubOptions>,
 }
 
 impl Shape {
@@ -104,7 +110,12 @@ impl<'a> CompactionJob<'a> {
     ) -> Result<Outcome> {
         let running = begin(compactor, store, inputs, &shape);
         let listed = Listed(compactor, running.number);
-        let carrier = compactor.tables.memory.carrier(store, true);
+        // What is hot of a damaged SSTable may not be readable.
+        let carrier = match shape.scrub {
+            None => compactor.tables.memory.carrier(store, true),
+            Some(_) => None,
+        };
+        let is_scrub = shape.scrub.is_some();
         let job = CompactionJob { compactor, store, inputs, running, carrier };
         let (sealed, outputs) = job.open(job.write(shape).await?).await?;
         let outcome = job.commit(sealed, &outputs).await?;
@@ -112,6 +123,9 @@ impl<'a> CompactionJob<'a> {
         store.compaction_bytes_written.add_shared(outcome.file_written);
         drop(listed);
         history::record(compactor, &job.running, &outcome).await;
+        if is_scrub {
+            job.report_scrub(&outcome);
+        }
         Ok(outcome)
     }
 
@@ -180,6 +194,15 @@ impl<'a> CompactionJob<'a> {
         self.compactor.tables.admit(self.store, outputs, edit).await;
     }
 
+    fn report_scrub(&self, outcome: &Outcome) {
+        let input = self.inputs.first().map(|input| input.descriptor().to_string());
+        self.compactor.reporter.report(Event::Scrubbed {
+            sstable: input.unwrap_or_default(),
+            partitions: outcome.partitions_written,
+            damage: Box::new(outcome.damage.clone()),
+        });
+    }
+
     fn progress(&self) -> &Progress {
         &self.running.progress
     }
@@ -202,6 +225,7 @@ impl<'a> CompactionJob<'a> {
         };
         let serials = self.inputs.iter().map(|live| live.serial()).collect();
         let bound = LiveSetBound::new(store.clone(), serials);
+        let purges = shape.scrub.is_none();
         Settings {
             output: None,
             ids: Some(Arc::new(ids)),
@@ -214,9 +238,9 @@ impl<'a> CompactionJob<'a> {
             bloom_filter_fp_chance: options.bloom_filter_fp_chance(),
             min_index_interval: options.min_index_interval(),
             column_index_size: own.column_index_size,
-            gc_before: now.saturating_sub(options.gc_grace_seconds()),
-            now,
-            strict_liveness: definition.schema.strict_liveness,
+            gc_before: if purges { now.saturating_sub(options.gc_grace_seconds()) } else { 0 },
+            now: if purges { now } else { 0 },
+            strict_liveness: purges && definition.schema.strict_liveness,
             split_size: shape.split_size,
             smallest_half: shape.smallest_half,
             split_tokens: shape.split_tokens,
@@ -234,6 +258,8 @@ impl<'a> CompactionJob<'a> {
             limiter: self.compactor.pace.limiter.clone(),
             own_thread: true,
             read_back: false,
+            forced: shape.forced,
+            scrub: shape.scrub,
         }
     }
 }

@@ -165,10 +165,18 @@ impl Compactor {
 
     /// Runs a major compaction to its end.
     pub fn compact(&self, table: TableId) -> LocalBoxFuture<'_, Result<Vec<Outcome>>> {
+        self.run_selected(table, Selection::Whole { split_output: false })
+    }
+
+    /// Compacts what is selected, to the end.
+    pub fn run_selected(
+        &self,
+        table: TableId,
+        selection: Selection,
+    ) -> LocalBoxFuture<'_, Result<Vec<Outcome>>> {
         Box::pin(async move {
             let store = self.tables.store_of(table)?;
             let (answer, answered) = oneshot::channel();
-            let selection = Selection::Whole { split_output: false };
             self.schedule.request(Request { store, selection, answer: Some(answer) });
             answered.await.map_err(|_| JobLost)?
         })
@@ -203,17 +211,28 @@ impl Compactor {
         let gc_before = self.gc_before(store, self.storage.disk.clock().unix_micros());
         let now = self.storage.disk.clock().now();
         let mut outcomes = Vec::new();
-        for lives in groups(selected) {
+        let groups = match selection {
+            // Those that could not be read are what it is for; each is written alone.
+            Selection::Scrub(_) if !store.is_in_doubt() => vec![selected.to_vec()],
+            _ => groups(selected),
+        };
+        for lives in groups {
             let tables = candidates(&lives, gc_before, now);
             let tasks = match selection {
                 Selection::Whole { split_output } => major(&strategy, &tables, *split_output),
                 // Each alone: levels and shards stay as they are.
-                Selection::Rewrite(_) => tables.iter().map(alone).collect(),
+                Selection::Rewrite(_) | Selection::Scrub(_) => tables.iter().map(alone).collect(),
                 _ => user_defined(&strategy, &tables).into_iter().collect(),
             };
             for task in tasks {
                 let choice = ResolvedTask::of(task, &lives);
-                let shape = Shape::of(CompactionKind::Major, choice.task.output);
+                let mut shape = Shape::of(CompactionKind::Major, choice.task.output);
+                if let Selection::Scrub(how) = selection {
+                    (shape.kind, shape.scrub) = (CompactionKind::Scrub, Some(*how));
+                }
+                if let Selection::Forced(keys) = selection {
+                    shape.forced = keys.iter().cloned().collect();
+                }
                 outcomes.push(CompactionJob::run(self, store, choice.inputs(), shape).await?);
             }
         }

@@ -2,8 +2,8 @@
 //!
 //! | selection | SSTables | what compacts them already |
 //! |---|---|---|
-//! | `Whole` | all | is stopped |
-//! | `Tokens`, `Key` | those whose tokens meet the range; those that may have the partition | is stopped |
+//! | `Whole`, `Scrub` | all | is stopped |
+//! | `Tokens`, `Key`, `Forced` | those whose tokens meet the range; those that may have the partitions | is stopped |
 //! | `Rewrite` | those of another version or compression, or all | is stopped |
 //! | `Files` | those that are named | makes it fail: they were named because of what they are |
 //!
@@ -32,7 +32,7 @@ fn selected(selection: &Selection, version: &Version) -> Vec<Arc<LiveSSTable>> {
         positions.filter_map(|at| version.get(at).cloned()).collect::<Vec<_>>()
     };
     match selection {
-        Selection::Whole { .. } => version.sstables().to_vec(),
+        Selection::Whole { .. } | Selection::Scrub(_) => version.sstables().to_vec(),
         Selection::Tokens { start, end } if start == end => Vec::new(),
         // The smallest token is the end of the ring, too.
         Selection::Tokens { start, end: i64::MIN } => meeting(*start, i64::MAX),
@@ -49,6 +49,11 @@ fn selected(selection: &Selection, version: &Version) -> Vec<Arc<LiveSSTable>> {
             let mut found = meeting(key.token, key.token);
             found.retain(|live| live.table.may_contain(&key));
             found
+        }
+        Selection::Forced(keys) => {
+            let keys: Vec<PartitionKey> = keys.iter().map(|key| PartitionKey::of(key)).collect();
+            let has = |live: &&Arc<LiveSSTable>| keys.iter().any(|key| live.table.may_contain(key));
+            version.sstables().iter().filter(has).cloned().collect()
         }
         Selection::Files(_) | Selection::Rewrite(_) => Vec::new(),
     }

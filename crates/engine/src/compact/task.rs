@@ -18,6 +18,8 @@ pub enum CompactionKind {
     Major,
     /// Of one SSTable, for its tombstones.
     Tombstone,
+    /// Requested by an operator: of one SSTable, without what is corrupt.
+    Scrub,
 }
 
 impl CompactionKind {
@@ -27,6 +29,7 @@ impl CompactionKind {
             CompactionKind::Background => "Compaction",
             CompactionKind::Major => "Major compaction",
             CompactionKind::Tombstone => "Tombstone Compaction",
+            CompactionKind::Scrub => "Scrub",
         }
     }
 }

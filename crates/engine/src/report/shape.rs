@@ -83,6 +83,18 @@ impl Tables {
         Ok(())
     }
 
+    /// Gives the caches of all shards together other sizes, in bytes.
+    pub async fn fit_caches(&self, keys: u64, rows: u64) -> Result<()> {
+        let shards = self.storage.options.shards as u64;
+        let (keys, rows) = (keys / shards, rows / shards);
+        let fit = move |shard: Rc<Shard>| async move {
+            shard.caches.fit_keys(keys).await;
+            shard.rows.fit(rows).await;
+        };
+        self.mesh.on_each(fit).await.into_iter().collect::<std::result::Result<(), _>>()?;
+        Ok(())
+    }
+
     /// Of all tables that have storage, by keyspace and name.
     pub fn shapes(&self) -> Vec<TableShape> {
         let stores = self.stores.load();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use halcyon_guardrails::Said;
 use halcyon_model::uuid;
+use halcyon_sstable::verify::Damage;
 
 /// How bad an event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +21,12 @@ pub enum Severity {
 pub enum Event {
     Compacted(Box<Compacted>),
     CompactionFailed(Box<CompactionFailed>),
+    Scrubbed {
+        sstable: String,
+        /// That its successors have.
+        partitions: u64,
+        damage: Box<Damage>,
+    },
     /// Reads may meet `excess` SSTables too many, fewer than `calm` end it.
     CompactionBehind {
         excess: usize,
@@ -114,6 +121,7 @@ impl Event {
             | Event::CompactionCaughtUp
             | Event::WritesNotSlowed { .. }
             | Event::SnapshotExpired { .. } => Severity::Info,
+            Event::Scrubbed { damage, .. } if damage.is_none() => Severity::Info,
             Event::Guardrail(Said { is_failure: true, .. }) => Severity::Error,
             _ => Severity::Warning,
         }
@@ -124,6 +132,7 @@ impl Event {
         match self {
             Event::Compacted(_)
             | Event::CompactionFailed(_)
+            | Event::Scrubbed { .. }
             | Event::CompactionBehind { .. }
             | Event::CompactionCaughtUp
             | Event::DuplicateRowsMerged { .. }
@@ -163,6 +172,10 @@ impl fmt::Display for Event {
         match self {
             Event::Compacted(compacted) => compacted.fmt(f),
             Event::CompactionFailed(failed) => failed.fmt(f),
+            Event::Scrubbed { sstable, partitions, damage } => {
+                write!(f, "scrub of {sstable}: {partitions} partitions")?;
+                write_damage(damage, f)
+            }
             Event::CompactionBehind { excess, calm } => write!(
                 f,
                 "compaction is behind: reads may meet {excess} SSTables too many; it goes at full speed and priority until that is \
@@ -215,6 +228,24 @@ impl fmt::Display for Event {
             Event::Failed { why, .. } => f.write_str(why),
         }
     }
+}
+
+fn write_damage(damage: &Damage, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let counts = [
+        (damage.partitions, "partitions are lost, in part or as a whole"),
+        (damage.rows, "rows with wrong values are lost"),
+        (damage.disordered, "partitions out of order are in an SSTable of their own"),
+        (damage.reinserted, "rows whose expiration had overflowed were written again"),
+    ];
+    for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        write!(f, "; {count} {what}")?;
+    }
+    if damage.partitions + damage.rows > 0 {
+        f.write_str(
+            "; a snapshot from before the scrub has what is lost, unless it was made with -ns",
+        )?;
+    }
+    damage.problems.iter().try_for_each(|problem| write!(f, "; {problem}"))
 }
 
 fn mebibytes(bytes: u64) -> String {

@@ -119,13 +119,17 @@ impl Store {
         self.set_apart.get().map_or(&[], Vec::as_slice)
     }
 
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.in_doubt.load(Relaxed)
+    }
+
     pub(crate) fn doubt(&self) {
         self.in_doubt.store(true, Relaxed);
     }
 
     /// Refuses to remove all rows where the next start may find more of them.
     pub(crate) fn check_removable(&self) -> Result<()> {
-        if !self.in_doubt.load(Relaxed) {
+        if !self.is_in_doubt() {
             return Ok(());
         }
         Err(Error::Invalid(format!(

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::{MajorState, Rewrite, Selection};
+use crate::{MajorState, Rewrite, ScrubOptions, Selection};
 
 /// A node with an SSTable for each of the keys.
 async fn filled(disk: Disk, keys: &[i32]) -> Node {
@@ -145,5 +145,53 @@ fn rewrites_of_sstables() {
         let (path, level) = &node.engine.tables().sstables_of(ID, key(2)).await.expect("found")[0];
         assert!(files(&node).contains(path) && *level == 0);
         assert_eq!(node.engine.tables().sstables_of(ID, key(9)).await.expect("none"), []);
+    });
+}
+
+/// Proves that a scrub leaves out what a flipped bit has made unreadable, and nothing else: the other SSTables keep their rows, the damaged
+/// one is compacted again, and the log says what was lost. Without readable rows an SSTable has no successor.
+#[test]
+fn a_scrub_keeps_what_is_sound() {
+    simulate(async {
+        let (disk, sim) = Disk::simulated(46);
+        let node = filled(disk, &[1, 2, 3]).await;
+        let options = ScrubOptions { validates: true, ..ScrubOptions::default() };
+        let scrub = || compact(&node, Selection::Scrub(options));
+        assert_eq!(scrub().await, Ok((3, 3)));
+        let damaged = files(&node).swap_remove(1);
+        assert!(sim.flip(&damaged, 7, 3));
+        assert!(compact(&node, Selection::Whole { split_output: false }).await.is_err());
+        assert_eq!(scrub().await, Ok((3, 2)));
+        assert!(!files(&node).contains(&damaged));
+        assert_eq!(contents(&node, &user_table(&node)).await.len(), 2);
+        assert_eq!(node.engine.tables().verify(ID, true).await.expect("verified"), []);
+        assert_eq!(compact(&node, Selection::Whole { split_output: false }).await, Ok((2, 1)));
+        let lost = "1 partitions are lost";
+        let warned = warnings(&node);
+        assert!(warned.iter().any(|line| line.contains(lost)), "{warned:?}");
+    });
+}
+
+/// Proves that the tombstones of named partitions go before gc grace, and that those of others stay.
+#[test]
+fn forced_keys() {
+    simulate(async {
+        let (disk, _) = Disk::simulated(47);
+        let node = filled(disk, &[1, 2]).await;
+        let table = user_table(&node);
+        for k in [1, 2] {
+            let mut deleted = Mutation::new(ID, table.layout.clone(), key(k));
+            deleted.deletion = deletion(5);
+            node.shard.apply(vec![deleted]).await.expect("applied");
+        }
+        node.engine.flusher().flush(Some(ID)).await.expect("flushed");
+        assert_eq!(contents(&node, &table).await.len(), 0);
+        let forced = |k: i32| Selection::Forced(vec![k.to_be_bytes().to_vec()]);
+        assert_eq!(compact(&node, forced(1)).await, Ok((2, 1)));
+        let has = async |k: i32| {
+            !node.engine.tables().sstables_of(ID, key(k)).await.expect("known").is_empty()
+        };
+        assert!(!has(1).await && has(2).await);
+        assert_eq!(contents(&node, &table).await.len(), 0);
     });
 }

@@ -1,7 +1,7 @@
-//! Caches: `getauthcacheconfig`, `invalidate…cache`.
+//! Caches: `getauthcacheconfig`, `invalidate…cache`, `setcachecapacity`, `setcachekeystosave`.
 
 use halcyon_model::units::settings::duration;
-use halcyon_server::command::Command;
+use halcyon_server::command::{CacheCapacity, Command};
 
 use super::arguments::Call;
 use super::failure::{Failure, Result};
@@ -64,6 +64,53 @@ const OF_PERMISSIONS: [&str; 11] = [
     "--role",
     "--table",
 ];
+
+/// Numbers of the caches of keys, rows and counters, which a command has in common with another but for the word that its arguments end
+/// with.
+fn of_caches(call: &Call, command: &str, word: &str) -> Result<[i32; 3]> {
+    let names = ["key", "row", "counter"].map(|cache| format!("{cache}-cache-{word}"));
+    let title = names.each_ref().map(|name| format!("<{name}>")).join(" ");
+    let mut numbers = Vec::new();
+    for text in &call.arguments {
+        match text.parse::<i32>() {
+            Ok(number) => numbers.push(number),
+            Err(_) => {
+                return Failure::usage(format!("{title}: can not convert \"{text}\" to a Integer"));
+            }
+        }
+    }
+    match <[i32; 3]>::try_from(numbers) {
+        Ok(numbers) => Ok(numbers),
+        Err(none) if none.is_empty() => {
+            Failure::usage(format!("Required parameters are missing: {title}"))
+        }
+        Err(_) => {
+            let [keys, rows, counters] = names;
+            Failure::usage(format!("{command} requires {keys}, {rows}, and {counters} args."))
+        }
+    }
+}
+
+pub(super) async fn set_saved(call: &Call, node: &mut Node) -> Result<()> {
+    let numbers = of_caches(call, "setcachekeystosave", "keys-to-save")?;
+    for ((cache, name), most) in
+        [("key", "Key"), ("row", "Row"), ("counter", "Counter")].iter().zip(numbers)
+    {
+        if most < 0 {
+            return Failure::failed(format!("{name}CacheKeysToSave must be non-negative."));
+        }
+        node.set(&format!("{cache}_cache_keys_to_save"), &most.to_string()).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn set_capacity(call: &Call, node: &mut Node) -> Result<()> {
+    let [keys, rows, _] = of_caches(call, "setcachecapacity", "capacity")?;
+    let (Ok(keys), Ok(rows)) = (u32::try_from(keys), u32::try_from(rows)) else {
+        return Failure::failed("capacity should not be negative.");
+    };
+    node.command(&Command::SetCacheCapacity(CacheCapacity { keys, rows }), ("", "")).await
+}
 
 pub(super) async fn forget_rows(node: &mut Node) -> Result<()> {
     node.command(&Command::InvalidateRowCache, ("", "")).await

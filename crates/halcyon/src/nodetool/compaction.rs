@@ -388,11 +388,10 @@ pub(super) async fn set_thresholds(call: &Call, node: &mut Node, out: &mut Strin
 }
 
 /// Kinds of tasks as Cassandra names them. Those of the second list have no tasks here that could be stopped.
-const COMPACTIONS: [&str; 2] = ["COMPACTION", "TOMBSTONE_COMPACTION"];
-const OTHER_TASKS: [&str; 11] = [
+const COMPACTIONS: [&str; 3] = ["COMPACTION", "SCRUB", "TOMBSTONE_COMPACTION"];
+const OTHER_TASKS: [&str; 10] = [
     "VALIDATION",
     "CLEANUP",
-    "SCRUB",
     "UPGRADE_SSTABLES",
     "INDEX_BUILD",
     "ANTICOMPACTION",
@@ -405,7 +404,8 @@ const OTHER_TASKS: [&str; 11] = [
 
 pub(super) async fn stop(call: &Call, node: &mut Node) -> Result<()> {
     let id = call.option("-id").map(str::to_owned);
-    match call.arguments.first().map(|kind| kind.to_uppercase()) {
+    let kind = call.arguments.first().map(|kind| kind.to_uppercase());
+    match &kind {
         Some(kind) if OTHER_TASKS.contains(&kind.as_str()) => return Ok(()),
         Some(kind) if !COMPACTIONS.contains(&kind.as_str()) => {
             let kind = call.arguments.first().map_or("", String::as_str);
@@ -415,5 +415,5 @@ pub(super) async fn stop(call: &Call, node: &mut Node) -> Result<()> {
         }
         _ => {}
     }
-    node.command(&Command::Stop(Stop { id }), ("", "")).await
+    node.command(&Command::Stop(Stop { kind, id }), ("", "")).await
 }

@@ -77,8 +77,8 @@ const OF_NODE: [Column; 6] = [
     ("Read Latency", "(micros)", Some("read_ns")),
     ("Write Latency", "(micros)", Some("write_ns")),
     ("Range Latency", "(micros)", Some("range_ns")),
-    ("CAS Read Latency", "(micros)", None),
-    ("CAS Write Latency", "(micros)", None),
+    ("CAS Read Latency", "(micros)", Some("cas_read_ns")),
+    ("CAS Write Latency", "(micros)", Some("cas_write_ns")),
     ("View Write Latency", "(micros)", None),
 ];
 

@@ -1,7 +1,7 @@
-//! What checks or rewrites the SSTables of tables: `verify`, `upgradesstables`, `recompress_sstables`, `garbagecollect`, and what is done
-//! already on a node that owns all tokens: `cleanup`, `relocatesstables`.
+//! What checks or rewrites the SSTables of tables: `verify`, `upgradesstables`, `recompress_sstables`, `garbagecollect`, `scrub`,
+//! `forcecompact`, and what is done already on a node that owns all tokens: `cleanup`, `relocatesstables`.
 
-use halcyon_server::command::{Command, Verify};
+use halcyon_server::command::{Command, ForceCompact, Scrub, Verify};
 
 use super::arguments::Call;
 use super::compaction::{compact_table, tables_to_compact};
@@ -34,6 +34,34 @@ pub(super) async fn garbage(call: &Call, node: &mut Node) -> Result<()> {
             Failure::failed(format!("unknown granularity '{other}'; expected one of ROW, CELL"))
         }
     }
+}
+
+pub(super) async fn scrub(call: &Call, node: &mut Node) -> Result<()> {
+    let command = Command::Scrub(Scrub {
+        no_snapshot: call.has("-ns"),
+        no_validate: call.has("-n"),
+        skip_corrupted: call.has("-s"),
+        reinsert_overflowed_ttl: call.has("-r"),
+    });
+    let tables = match tables_to_compact(call, node).await {
+        Err(Failure::Failed(why)) => return Failure::usage(why),
+        tables => tables?,
+    };
+    for (keyspace, table) in tables {
+        node.command(&command, (&keyspace, &table)).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn force_compact(call: &Call, node: &mut Node) -> Result<()> {
+    let [keyspace, table, keys @ ..] = call.arguments.as_slice() else {
+        return Failure::usage("forcecompact requires keyspace, table and keys args");
+    };
+    if keys.is_empty() {
+        return Failure::usage("forcecompact requires keyspace, table and keys args");
+    }
+    let command = Command::ForceCompact(ForceCompact { keys: keys.to_vec() });
+    node.command(&command, (keyspace, table)).await
 }
 
 /// Nothing to do, for tables that are there.

@@ -1,4 +1,4 @@
-//! Settings that are shown: timeouts, throughputs, thresholds.
+//! Settings that are shown, and timeouts, which are set too.
 
 use halcyon_model::units::settings::{duration, rate, size};
 
@@ -39,6 +39,24 @@ pub(super) async fn timeout(call: &Call, node: &mut Node, out: &mut String) -> R
     let millis = millis(node, setting_of(kind)?).await?;
     out.push_str(&format!("Current timeout for type {kind}: {millis} ms\n"));
     Ok(())
+}
+
+pub(super) async fn set_timeout(call: &Call, node: &mut Node) -> Result<()> {
+    let [kind, value] = call.arguments.as_slice() else {
+        return match call.arguments.is_empty() {
+            true => Failure::usage("Required parameters are missing: args"),
+            false => Failure::usage(format!(
+                "Timeout type followed by value in ms (0 disables socket streaming timeout). Type should be {TYPES}"
+            )),
+        };
+    };
+    let Ok(millis) = value.parse::<i64>() else {
+        return Failure::usage(format!("For input string: \"{value}\""));
+    };
+    if millis < 0 {
+        return Failure::usage("timeout must be non-negative");
+    }
+    node.set(setting_of(kind)?, &format!("{millis}ms")).await
 }
 
 pub(super) async fn hint_window(node: &mut Node, out: &mut String) -> Result<()> {

@@ -28,9 +28,9 @@ pub(super) fn watch(
 ) -> Stopwatch {
     let limits = coordinator.limits();
     let (allowed, write_type) = match kind {
-        BatchKind::Logged => (limits.write_request_timeout, "BATCH"),
-        BatchKind::Unlogged => (limits.write_request_timeout, "UNLOGGED_BATCH"),
-        BatchKind::Counter => (limits.counter_write_request_timeout, "COUNTER"),
+        BatchKind::Logged => (limits.write_request_timeout.get(), "BATCH"),
+        BatchKind::Unlogged => (limits.write_request_timeout.get(), "UNLOGGED_BATCH"),
+        BatchKind::Counter => (limits.counter_write_request_timeout.get(), "COUNTER"),
     };
     Stopwatch::start(allowed, options.consistency, write_type)
 }

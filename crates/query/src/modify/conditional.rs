@@ -35,7 +35,7 @@ use crate::coordinator::Coordinator;
 use crate::metrics::Cas;
 use crate::shards::on_owner;
 use crate::views::{self, Plans};
-use crate::{Error, Outcome, QueryOptions, Result, Rows};
+use crate::{Error, Outcome, QueryOptions, Result, Rows, Timeout};
 
 /// A statement with its plan.
 pub(super) type Statement = (Arc<ModifyPlan>, BoundModification);
@@ -79,8 +79,9 @@ pub(super) async fn execute(
     }
     let token = request.key.token;
     let limits = coordinator.limits();
-    let watch = Stopwatch::start(limits.write_request_timeout, options.consistency, "CAS");
-    let turn = Stopwatch::start(limits.cas_contention_timeout, options.consistency, "CAS");
+    let start = |timeout: &Timeout| Stopwatch::start(timeout.get(), options.consistency, "CAS");
+    let watch = start(&limits.write_request_timeout);
+    let turn = start(&limits.cas_contention_timeout);
     let plans = coordinator.views().on(&catalog, &request.table)?;
     let views = (plans, coordinator.memory().for_row());
     let job = move |shard: Rc<Shard>| async move {

@@ -172,12 +172,11 @@ pub(crate) async fn execute_modification(
         check_timestamp(plan, timestamp, request, guard)?;
     }
     let limits = coordinator.limits();
-    let watch = match plan.table.is_counter() {
-        true => {
-            Stopwatch::start(limits.counter_write_request_timeout, options.consistency, "COUNTER")
-        }
-        false => Stopwatch::start(limits.write_request_timeout, options.consistency, "SIMPLE"),
+    let (allowed, write_type) = match plan.table.is_counter() {
+        true => (&limits.counter_write_request_timeout, "COUNTER"),
+        false => (&limits.write_request_timeout, "SIMPLE"),
     };
+    let watch = Stopwatch::start(allowed.get(), options.consistency, write_type);
     let mut made = Made::of(coordinator, request);
     let guarded = (&mut made, options.guard);
     let mut bound = bind(coordinator, plan, timestamp, request, &watch, guarded).await?;

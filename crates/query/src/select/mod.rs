@@ -50,7 +50,7 @@ pub(crate) async fn execute_select(
         None => None,
     };
     let limits = coordinator.limits();
-    let within = began + plan.timeout.unwrap_or(limits.read_request_timeout);
+    let within = began + plan.timeout.unwrap_or(limits.read_request_timeout.get());
     let select = bound(coordinator, plan, (request, within), options).await?;
     check_page_size(plan, select.limits.rows, options)?;
     let (consistency, warnings) = match &select.nearest {
@@ -74,8 +74,8 @@ pub(crate) async fn execute_select(
         coordinator.shard().tables().with_catalog(check)?;
     }
     let allowed = plan.timeout.unwrap_or(match partitions {
-        Some(_) => limits.read_request_timeout,
-        None => limits.range_request_timeout,
+        Some(_) => limits.read_request_timeout.get(),
+        None => limits.range_request_timeout.get(),
     });
     let read_limits = read_limits(coordinator, request, began + allowed);
     if let Some(denylist) = coordinator.denylist() {

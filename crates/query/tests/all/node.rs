@@ -78,7 +78,7 @@ async fn open(disk: Disk, options: Options, limits: RequestLimits) -> [Coordinat
         let (shard, inbox) = engine.open_shard(index).await.expect("opens");
         spawn(inbox.serve(shard.clone())).detach();
         let (engine, tables) = (engine.clone(), Rc::new(NoVirtualTables));
-        Coordinator::new(engine, shard, tables, limits, (&memory, requests.clone()))
+        Coordinator::new(engine, shard, tables, limits.clone(), (&memory, requests.clone()))
     };
     [shard(0).await, shard(1).await]
 }

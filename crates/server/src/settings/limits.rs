@@ -1,8 +1,6 @@
 //! What requests may take, from settings.
 
-use std::time::Duration;
-
-use halcyon_query::{ReadSizes, RequestLimits, SizeBounds};
+use halcyon_query::{ReadSizes, RequestLimits, SizeBounds, Timeout};
 
 use super::Values;
 use super::error::{Error, Result};
@@ -32,7 +30,9 @@ impl Values {
 
     pub(super) fn limits(&self) -> Result<RequestLimits> {
         let defaults = RequestLimits::default();
-        let time = |name, default: Duration| Ok(self.duration(name)?.unwrap_or(default));
+        let time = |name, default: Timeout| -> Result<Timeout> {
+            Ok(self.duration(name)?.map_or(default, Timeout::of))
+        };
         let bytes = |name, default: usize| -> Result<usize> {
             let found = self.bytes(name)?.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
             Ok(found.unwrap_or(default))

@@ -24,6 +24,8 @@ mod value;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use halcyon_io::{AccessMode, BackendChoice, DiskOptions};
@@ -96,14 +98,35 @@ pub struct Transport {
 }
 
 /// How caches are saved and warmed; names are the settings'.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct SavedCaches {
     /// `None`: not at all.
     pub key_cache_save_period: Option<Duration>,
-    pub key_cache_keys_to_save: usize,
+    pub key_cache_keys_to_save: SavedEntries,
     pub row_cache_save_period: Option<Duration>,
-    pub row_cache_keys_to_save: usize,
+    pub row_cache_keys_to_save: SavedEntries,
     pub cache_load_timeout: Duration,
+}
+
+/// How many entries of a cache are saved. The number can change while the node runs; clones share it.
+#[derive(Debug, Clone)]
+pub struct SavedEntries(Arc<AtomicUsize>);
+
+impl SavedEntries {
+    pub(crate) fn of(entries: usize) -> SavedEntries {
+        let shared = SavedEntries(Arc::default());
+        shared.set(entries);
+        shared
+    }
+
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Relaxed)
+    }
+
+    /// Cassandra takes 0 for all.
+    pub(crate) fn set(&self, entries: usize) {
+        self.0.store(if entries == 0 { usize::MAX } else { entries }, Relaxed);
+    }
 }
 
 /// Where the node shows its metrics over HTTP.
@@ -467,10 +490,9 @@ impl Values {
 
     fn saved_caches(&self) -> Result<SavedCaches> {
         let period = |name| Ok(self.duration(name)?.filter(|period| !period.is_zero()));
-        // Cassandra takes 0 for all.
         let most = |name| {
             let most = self.integer(name)?.and_then(|most| usize::try_from(most).ok());
-            Ok(most.filter(|most| *most != 0).unwrap_or(usize::MAX))
+            Ok(SavedEntries::of(most.unwrap_or(usize::MAX)))
         };
         Ok(SavedCaches {
             key_cache_save_period: period("key_cache_save_period")?,

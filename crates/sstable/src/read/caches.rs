@@ -81,6 +81,8 @@ const SPARE_MAX: usize = 8;
 /// What is removed, put in or displaced between two yields: some 20 µs.
 pub(super) const AT_ONCE: usize = 16;
 const BYTES_AT_ONCE: u64 = AT_ONCE as u64 * 4096;
+/// Of the key cache.
+const KEY_BYTES_AT_ONCE: u64 = AT_ONCE as u64 * 256;
 
 type Chunks = Cache<FileId, u64, Chunk>;
 
@@ -246,6 +248,19 @@ impl ReadCaches {
         }
         let shrink = |chunks: &mut Chunks, bytes| chunks.set_capacity(chunks.capacity() - bytes);
         self.take_back(now.saturating_sub(capacity), shrink).await;
+    }
+
+    /// Gives the keys another capacity, a little between two yields.
+    pub async fn fit_keys(&self, capacity: u64) {
+        loop {
+            let now = self.inner.keys.borrow().capacity();
+            let step = capacity.max(now.saturating_sub(KEY_BYTES_AT_ONCE));
+            self.inner.keys.borrow_mut().set_capacity(step);
+            if step == capacity {
+                return;
+            }
+            yield_now().await;
+        }
     }
 
     /// Takes memory from the chunks, a little between two yields.

@@ -18,6 +18,7 @@ mod indexed;
 mod progress;
 mod report;
 mod sampled;
+mod scrub;
 mod stored;
 mod totals;
 
@@ -42,6 +43,7 @@ use sampled::SummaryCheck;
 
 pub use progress::{Progress, Step};
 pub use report::{Checked, Finding, Severity, VerifyReport};
+pub use scrub::{Damage, Scrub, ScrubOptions};
 
 /// How much is looked at; each includes the one before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

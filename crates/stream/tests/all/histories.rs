@@ -280,7 +280,7 @@ fn model_cell(cell: &Cell, purging: Option<Purging>) -> Option<String> {
 }
 
 impl PurgeRule for Purging {
-    fn gc_before(&self) -> u32 {
+    fn gc_before(&self, _: &PartitionKey) -> u32 {
         self.gc_before
     }
     fn now(&self) -> u32 {

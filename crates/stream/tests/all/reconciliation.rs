@@ -23,7 +23,7 @@ struct Rule {
 }
 
 impl PurgeRule for Rule {
-    fn gc_before(&self) -> u32 {
+    fn gc_before(&self, _: &PartitionKey) -> u32 {
         self.gc_before
     }
     fn now(&self) -> u32 {

@@ -159,6 +159,8 @@ pub(super) fn choose(
         ),
         own_thread: true,
         read_back: false,
+        forced: Default::default(),
+        scrub: None,
     };
     Ok((settings, vec![version_why, compression_why, gc_why]))
 }

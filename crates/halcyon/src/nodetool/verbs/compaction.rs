@@ -78,7 +78,7 @@ pub(super) const VERBS: &[Verb] = &[
         TABLES,
         |call, node, _| Box::pin(compaction::set_automatic(call, node, true)),
     ),
-    refused(
+    verb(
         "forcecompact",
         "Compact partitions of a table, whatever its gc_grace_seconds",
         &[],
@@ -86,7 +86,7 @@ pub(super) const VERBS: &[Verb] = &[
             "[<keyspace> <table> <keys>]",
             "The keyspace, the table, and partition keys whose tombstones are dropped before gc_grace_seconds",
         ),
-        "Halcyon keeps tombstones for gc_grace_seconds; lower that with ALTER TABLE and compact",
+        |call, node, _| Box::pin(rewrite::force_compact(call, node)),
     ),
     verb(
         "garbagecollect",
@@ -140,7 +140,7 @@ pub(super) const VERBS: &[Verb] = &[
         some("<keyspace> <table>", "The keyspace and table name"),
         |call, node, _| Box::pin(rewrite::done(call, node)),
     ),
-    refused(
+    verb(
         "scrub",
         "Rewrite SSTables of one or more tables, without what is corrupt",
         &[
@@ -157,7 +157,7 @@ pub(super) const VERBS: &[Verb] = &[
             ),
         ],
         TABLES,
-        "Halcyon does not salvage rows of corrupt SSTables; `nodetool verify` finds these, restore them from a snapshot or a backup",
+        |call, node, _| Box::pin(rewrite::scrub(call, node)),
     ),
     verb(
         "setcompactionthreshold",

@@ -128,7 +128,7 @@ pub(super) const VERBS: &[Verb] = &[
         ),
         "batches are replayed at the start, without a throttle",
     ),
-    refused(
+    verb(
         "setcachecapacity",
         "Set the sizes of the caches, in MB",
         &[],
@@ -136,9 +136,9 @@ pub(super) const VERBS: &[Verb] = &[
             "<key-cache-capacity> <row-cache-capacity> <counter-cache-capacity>",
             "The sizes of the caches, in MB",
         ),
-        "set row_cache_size, key_cache_size and chunk_cache_size in the file and restart",
+        |call, node, _| Box::pin(caches::set_capacity(call, node)),
     ),
-    refused(
+    verb(
         "setcachekeystosave",
         "Set how many entries of each cache are saved; 0: none",
         &[],
@@ -146,7 +146,7 @@ pub(super) const VERBS: &[Verb] = &[
             "<key-cache-keys-to-save> <row-cache-keys-to-save> <counter-cache-keys-to-save>",
             "The numbers of entries; 0: none",
         ),
-        "set row_cache_keys_to_save and key_cache_keys_to_save in the file and restart",
+        |call, node, _| Box::pin(caches::set_saved(call, node)),
     ),
     refused(
         "setcolumnindexsize",
@@ -217,11 +217,11 @@ pub(super) const VERBS: &[Verb] = &[
         required("<value_in_mb>", "Value in megabits; 0: unlimited", "stream_throughput"),
         NO_STREAMS,
     ),
-    refused(
+    verb(
         "settimeout",
         "Set a timeout in ms; 0 disables it",
         &[],
         some("<timeout_type> <timeout_in_ms>", running_settings::TIMEOUT_TYPES),
-        "set the timeout in the file and restart",
+        |call, node, _| Box::pin(running_settings::set_timeout(call, node)),
     ),
 ];

@@ -11,14 +11,17 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use halcyon_engine::{ImportOptions, SnapshotOptions};
+use halcyon_engine::{
+    CompactionKind, CompactionTask, ImportOptions, ScrubOptions, Selection, SnapshotOptions,
+};
 use halcyon_io::clock::unix_micros;
 use halcyon_model::uuid;
 use halcyon_query::{Error, Result};
 use halcyon_schema::catalog::{Catalog, Table, TableKind};
 use halcyon_stream::TableId;
 
-use crate::command::{ClearSnapshot, Command, Import, Snapshot};
+use super::partition_key::partition_key;
+use crate::command::{CacheCapacity, ClearSnapshot, Command, Import, Scrub, Snapshot, Stop};
 use crate::virtual_tables::table::{Applied, Node, VirtualTable};
 use crate::virtual_tables::write::Write;
 
@@ -70,6 +73,7 @@ async fn execute(command: Command, target: Target<'_>) -> Result<()> {
         Command::EnableAutoCompaction => set_automatic_compaction(&target, true),
         Command::EnableFullQueryLog(given) => facts.request_logs.enable_full(&given).await,
         Command::Flush => flush(&target).await,
+        Command::ForceCompact(of) => force_compact(&target, &of.keys).await,
         Command::Import(how) => import(&target, &how).await,
         Command::InvalidateAuthCaches => {
             node.servers.forget_access();
@@ -87,6 +91,8 @@ async fn execute(command: Command, target: Target<'_>) -> Result<()> {
         Command::RefreshSizeEstimates => node.servers.refresh_size_estimates().await,
         Command::ReloadSsl => reload_certificates(node).await,
         Command::ResetFullQueryLog => facts.request_logs.reset_full().await,
+        Command::Scrub(how) => scrub(&target, &how).await,
+        Command::SetCacheCapacity(of) => set_cache_capacity(node, &of).await,
         Command::SetCompactionThreshold(of) => {
             for table in tables {
                 node.engine.compactor().set_thresholds(*table, of.min, of.max)?;
@@ -105,8 +111,7 @@ async fn execute(command: Command, target: Target<'_>) -> Result<()> {
         Command::SetTraceProbability(given) => set_trace_probability(node, given.probability),
         Command::Snapshot(what) => take_snapshot(&target, &what).await,
         Command::Stop(which) => {
-            let is_it = |id: &[u8; 16]| which.id.as_ref().is_none_or(|of| *of == uuid::text(id));
-            let stopped = node.engine.compactor().stop_tasks(|task| is_it(&task.id));
+            let stopped = node.engine.compactor().stop_tasks(|task| is_meant(&which, task));
             facts.log.say(format_args!("stop: {stopped} compactions"));
             Ok(())
         }
@@ -204,6 +209,59 @@ async fn import(target: &Target<'_>, how: &Import) -> Result<()> {
         answer += &format!("\n{}", directory.display());
     }
     if imported.failed.is_empty() { Ok(()) } else { Err(Error::Invalid(answer)) }
+}
+
+/// Each table, one after the other. What is lost of it is in the log, and in the snapshot.
+async fn scrub(target: &Target<'_>, how: &Scrub) -> Result<()> {
+    let engine = &target.node.engine;
+    if !how.no_snapshot {
+        let name = format!("pre-scrub-{}", unix_micros() / 1000);
+        let options = SnapshotOptions { skip_flush: true, ttl_seconds: None };
+        engine.snapshots().take(&target.tables, &name, options).await?;
+    }
+    let options = ScrubOptions {
+        validates: !how.no_validate,
+        skips_corrupted_counters: how.skip_corrupted,
+        reinserts_overflowed: how.reinsert_overflowed_ttl,
+    };
+    for table in &target.tables {
+        engine.compactor().run_selected(*table, Selection::Scrub(options)).await?;
+    }
+    Ok(())
+}
+
+async fn force_compact(target: &Target<'_>, keys: &[String]) -> Result<()> {
+    let [table] = target.tables.as_slice() else {
+        return Err(Error::Invalid("forcecompact needs one table".to_owned()));
+    };
+    let catalog = target.node.engine.tables().catalog();
+    let Some(described) = catalog.tables().find(|of| of.id == *table) else { return Ok(()) };
+    let keys =
+        keys.iter().map(|text| partition_key(described, text)).collect::<Result<Vec<_>>>()?;
+    target.node.engine.compactor().run_selected(*table, Selection::Forced(keys)).await?;
+    Ok(())
+}
+
+/// A row cache that is off stays off, as in Cassandra.
+async fn set_cache_capacity(node: &Node, of: &CacheCapacity) -> Result<()> {
+    let (keys, rows) = (u64::from(of.keys) << 20, u64::from(of.rows) << 20);
+    if node.engine.options().row_cache_size == 0 {
+        node.engine.tables().fit_caches(keys, 0).await?;
+        node.facts.settings.note("key_cache_size", &format!("{}MiB", of.keys));
+        return Err(Error::Invalid(
+            "Setting capacity of NopCache is not permitted as this cache is disabled. Check your yaml settings if you want to enable it.".to_owned(),
+        ));
+    }
+    node.engine.tables().fit_caches(keys, rows).await?;
+    node.facts.settings.note("key_cache_size", &format!("{}MiB", of.keys));
+    node.facts.settings.note("row_cache_size", &format!("{}MiB", of.rows));
+    Ok(())
+}
+
+fn is_meant(which: &Stop, task: &CompactionTask) -> bool {
+    let is_scrub = task.kind == CompactionKind::Scrub;
+    which.id.as_ref().is_none_or(|id| *id == uuid::text(&task.id))
+        && which.kind.as_ref().is_none_or(|kind| (kind == "SCRUB") == is_scrub)
 }
 
 fn set_automatic_compaction(target: &Target<'_>, enabled: bool) -> Result<()> {

@@ -2,6 +2,7 @@
 //! in ns. Values of SSTables have no `count`: each is of a partition, not of a request.
 
 use halcyon_engine::{Measure, Percentiles, Summary};
+use halcyon_metrics::{Distribution, Source, Value};
 
 use crate::virtual_tables::rows::{Inserted, Rows};
 use crate::virtual_tables::table::{Node, VirtualTable};
@@ -64,6 +65,15 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         push(&mut rows, names("partition_bytes"), shape.partition_bytes, [None, None]);
         push(&mut rows, names("partition_cells"), shape.partition_cells, [None, None]);
     }
+    let of_node = [("CASRead", "cas_read_ns"), ("CASWrite", "cas_write_ns")];
+    node.facts.requests.walk(&mut |sample| {
+        let measure = of_node.iter().find(|(scope, _)| sample.labels.scope == Some(*scope));
+        if let (Value::Distribution(of), "Latency", Some((_, measure))) =
+            (sample.value, sample.metric.name, measure)
+        {
+            of_conditions(&mut rows, measure, of);
+        }
+    });
     for (measure, name) in OF_NODE {
         let mut all = Summary::nothing();
         tables.summaries(measure).iter().for_each(|(_, _, summary)| all.merge(summary));
@@ -75,6 +85,14 @@ fn of_requests(rows: &mut Inserted<'_, '_, COLUMNS>, names: [&str; 3], of: &Summ
     let [half, quarters, most, more, all] = Percentiles::FRACTIONS.map(|p| of.quantile(p));
     let percentiles = Percentiles([half, quarters, most, more, all, of.quantile(0.0), of.max()]);
     push(rows, names, percentiles, [Some(of.count), Some(of.quantile(0.999))]);
+}
+
+/// Conditional requests, of which tables keep no histogram of their own.
+fn of_conditions(rows: &mut Inserted<'_, '_, COLUMNS>, measure: &str, of: &dyn Distribution) {
+    let [half, quarters, most, more, all] = Percentiles::FRACTIONS.map(|p| of.quantile(p));
+    let (least, largest) = (of.quantile(0.0), of.quantile(1.0));
+    let percentiles = Percentiles([half, quarters, most, more, all, least, largest]);
+    push(rows, ["", "", measure], percentiles, [Some(of.count()), Some(of.quantile(0.999))]);
 }
 
 const COLUMNS: usize = 12;

@@ -3,6 +3,7 @@
 mod copy;
 mod damage;
 mod others;
+mod scrub;
 mod statistics;
 
 use halcyon_io::{Disk, DiskOptions, block_on};

@@ -1,7 +1,8 @@
 //! The replay of one shard's segments, oldest first.
 //!
 //! 1. The manifest says which segments there must be, each group header where the group before it ended. So a segment that is missing,
-//!    emptied, zeroed or cut is noticed by its neighbours or by the manifest.
+//!    emptied, zeroed or cut is noticed by its neighbours or by the manifest; without a manifest, a missing one by its neighbours alone.
+//!    A segment that is there and that the manifest no longer lists is not replayed: a crash came before its deletion.
 //! 2. The segments of one start of the log (of one salt) are a *run*. The last valid group of a run says what was durable when it was
 //!    written. Damage below that is corruption: the replay stops with an error, or skips it and reports it.
 //! 3. Damage above it was left by a crash. The run ends there: what follows was not durable either, and is not replayed, because a
@@ -17,7 +18,7 @@ use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
 
 use crate::format::{self, FilePosition, SegmentHeader, Version, file_name};
 use crate::manifest::manifest_path;
-use crate::scan::{Damage, SegmentState, group_headers, scan, segment_state};
+use crate::scan::{Damage, FRONT, SegmentState, group_headers, scan, segment_state};
 use crate::{Error, OnCorruption, ReplayPosition, Result};
 
 #[derive(Debug, Clone)]
@@ -44,12 +45,21 @@ pub(crate) struct Chain {
     /// Those that are there, and those that the manifest lists.
     pub(crate) ids: BTreeSet<u64>,
     pub(crate) manifest: Option<BTreeSet<u64>>,
+    /// Segments that it does not list have no writes but those in SSTables.
+    pub(crate) is_whole: bool,
+}
+
+impl Chain {
+    /// Whether it was about to be deleted, or is. Replayed in spite of that, it would bring back what was deleted since then, where a
+    /// compaction has dropped the tombstones.
+    fn is_deleted(&self, id: u64) -> bool {
+        let is_listed = self.manifest.as_ref().is_none_or(|listed| listed.contains(&id));
+        self.is_whole && !is_listed
+    }
 }
 
 /// A file larger than this is not a segment.
 const SEGMENT_MAX: u64 = 2 << 30;
-/// More than a segment's header.
-const FRONT: u64 = 64;
 const READ: StreamOptions = StreamOptions { buffer_size: 1 << 20, depth: 2 };
 
 /// Replays chains; threads share it.
@@ -119,7 +129,7 @@ where
                 let durable = durable.get(&salt).copied().unwrap_or_default();
                 run = Run { salt, durable, ..Run::default() };
             }
-            self.segment(chain.shard, segment, &mut run, &mut replayed).await?;
+            self.segment(chain, segment, &mut run, &mut replayed).await?;
         }
         Ok(replayed)
     }
@@ -136,6 +146,7 @@ where
                     self.missing(path, what, replayed)?;
                 }
                 Some(SegmentState::Unused(_)) if !listed => {}
+                Some(SegmentState::Used(_) | SegmentState::Damaged(_)) if chain.is_deleted(id) => {}
                 Some(SegmentState::Unused(why)) => {
                     let what = format!("{why}, although the manifest of its directory lists it");
                     self.damaged(&path, Damage { offset: 0, what }, replayed)?;
@@ -186,7 +197,7 @@ where
 
     async fn segment(
         &self,
-        shard: u32,
+        chain: &Chain,
         segment: &Usable,
         run: &mut Run,
         replayed: &mut Replayed,
@@ -195,7 +206,7 @@ where
         let bytes = self.read(path).await?;
         let first = group_headers(&bytes, header).next();
         if let Some((_, first)) = &first {
-            self.joined(shard, run, *id, first.previous, replayed)?;
+            self.joined(chain, run, *id, first.previous, replayed)?;
         }
         if run.ended {
             if first.is_some() {
@@ -213,12 +224,14 @@ where
         }
         let visit = |offset, record: &[u8]| {
             let position = ReplayPosition { segment: *id, offset };
-            (self.visit)(shard, position, record).map_err(Error::Refused)
+            (self.visit)(chain.shard, position, record).map_err(Error::Refused)
         };
         let scanned = scan(&bytes, header, durable, self.options.on_corruption, visit)?;
         drop(bytes);
         let segments = self.segments.fetch_add(1, Relaxed) + 1;
-        (self.pause)(Visited { shard, segments, of: self.of }).await.map_err(Error::Refused)?;
+        (self.pause)(Visited { shard: chain.shard, segments, of: self.of })
+            .await
+            .map_err(Error::Refused)?;
         for damage in scanned.damage {
             self.damaged(path, damage, replayed)?;
         }
@@ -236,7 +249,7 @@ where
     /// Checks that a segment follows the last one without a gap. `previous` is what its first group says.
     fn joined(
         &self,
-        shard: u32,
+        chain: &Chain,
         run: &mut Run,
         id: u64,
         previous: FilePosition,
@@ -244,8 +257,8 @@ where
     ) -> Result<()> {
         let Some((path, end)) = run.last.clone().filter(|_| !run.ended) else { return Ok(()) };
         if previous.segment > end.segment && previous.segment < id {
-            let path = self.options.directory.join(file_name(shard, previous.segment));
-            if replayed.damaged.contains(&path) {
+            let path = self.options.directory.join(file_name(chain.shard, previous.segment));
+            if chain.is_deleted(previous.segment) || replayed.damaged.contains(&path) {
                 return Ok(());
             }
             let what = format!("segment {id} was written after it");

@@ -22,7 +22,10 @@ use halcyon_codec::crc32c;
 use halcyon_io::{AccessMode, BlockFile, BufferPool, Disk, Purpose};
 
 use crate::Result;
-use crate::format::{BadHeader, VERSIONED_MAGIC, long, put, put_magic, version_of, word};
+use crate::format::{
+    BadHeader, VERSIONED_MAGIC, long, parse_file_name, put, put_magic, version_of, word,
+};
+use crate::scan::{FRONT, SegmentState, segment_state};
 
 const MAGIC: [u8; 8] = *b"HALCMANI";
 pub(crate) const VERSION: u32 = 1;
@@ -30,6 +33,8 @@ const SLOT: usize = 16 << 10;
 const HEADER: usize = VERSIONED_MAGIC + 16;
 const RANGE: usize = 16;
 const RANGES_MAX: usize = (SLOT - HEADER - 4) / RANGE;
+/// Of a new manifest, whose other slot is empty.
+const FIRST: u64 = 1;
 /// More entries are corruption: an allocation must not be sized by what a file says.
 const LISTED_MAX: u64 = 1 << 22;
 
@@ -54,9 +59,11 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// Replaces the manifest of an earlier start, whose segments are replayed and gone, by one that lists nothing.
+    /// Replaces the manifest of an earlier start, whose segments are replayed and deleted. Those that are kept, because they have writes
+    /// that could not be replayed, stay listed.
     pub(crate) async fn create(disk: &Disk, directory: &Path, shard: u32) -> Result<Manifest> {
         let path = manifest_path(directory, shard);
+        let kept = kept(disk, directory, shard).await?;
         let unfinished = path.with_extension("manifest.tmp");
         match disk.remove(&unfinished).await {
             Err(e) if !e.is_not_found() => return Err(e.into()),
@@ -65,6 +72,7 @@ impl Manifest {
         let (mode, len) = (AccessMode::Standard, 2 * SLOT as u64);
         let file = disk.create_blocks(&unfinished, mode, Purpose::CommitLog, len).await?;
         let manifest = Manifest::opened(file, shard, 0);
+        manifest.listed.replace(kept);
         manifest.write().await?;
         disk.rename(&unfinished, &path).await?;
         disk.sync_dir(directory).await?;
@@ -105,6 +113,29 @@ impl Manifest {
     }
 }
 
+/// Segments of earlier starts that are still there: those that their manifest lists, or all with a header where it cannot be read.
+async fn kept(disk: &Disk, directory: &Path, shard: u32) -> Result<BTreeSet<u64>> {
+    let listed = read(disk, &manifest_path(directory, shard)).await?;
+    let listed = listed.and_then(|bytes| Listed::decode(&bytes, shard).ok());
+    let mut kept = BTreeSet::new();
+    for entry in disk.list(directory).await? {
+        let Some((_, id)) = parse_file_name(&entry.name).filter(|(of, _)| *of == shard) else {
+            continue;
+        };
+        let is_kept = match &listed {
+            Some(listed) => listed.segments.contains(&id),
+            None => {
+                let path = directory.join(&entry.name);
+                let file = disk.open(&path, AccessMode::Standard, Purpose::CommitLog).await?;
+                let front = file.read_at(0, file.len().min(FRONT) as usize).await?;
+                matches!(segment_state(&front, shard, id), SegmentState::Used(_))
+            }
+        };
+        kept.extend(is_kept.then_some(id));
+    }
+    Ok(kept)
+}
+
 fn slot_of(sequence: u64) -> u64 {
     sequence % 2 * SLOT as u64
 }
@@ -139,6 +170,8 @@ fn encode(sequence: u64, shard: u32, segments: &BTreeSet<u64>) -> Vec<u8> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) segments: BTreeSet<u64>,
+    /// It lists all: no ranges were left out, and no slot is damaged, which may have been the newer one.
+    pub(crate) is_whole: bool,
     sequence: u64,
 }
 
@@ -150,9 +183,12 @@ impl Listed {
             (Err(newer @ BadHeader::Newer(_)), _) | (_, Err(newer @ BadHeader::Newer(_))) => {
                 Err(newer)
             }
-            (Ok(one), Ok(other)) if one.sequence > other.sequence => Ok(one),
-            (_, Ok(listed)) | (Ok(listed), _) => Ok(listed),
-            (Err(damaged), _) => Err(damaged),
+            (Ok(one), Ok(other)) => Ok(if one.sequence > other.sequence { one } else { other }),
+            (Err(_), Ok(listed)) | (Ok(listed), Err(_)) => {
+                let is_whole = listed.is_whole && listed.sequence == FIRST;
+                Ok(Listed { is_whole, ..listed })
+            }
+            (Err(damaged), Err(_)) => Err(damaged),
         }
     }
 
@@ -186,7 +222,7 @@ impl Listed {
             }
             segments.extend(first..=last);
         }
-        Ok(Listed { segments, sequence })
+        Ok(Listed { segments, is_whole: count < RANGES_MAX, sequence })
     }
 
     /// Has the manifest on the disk list nothing: its segments will be deleted.

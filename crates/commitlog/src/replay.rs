@@ -146,8 +146,9 @@ async fn chains(disk: &Disk, options: &ReplayOptions) -> Result<(Vec<Chain>, Rep
             report.next_segment = report.next_segment.max(last.saturating_add(1));
         }
         let manifest = listed.as_ref().map(|listed| listed.segments.clone());
+        let is_whole = listed.as_ref().is_some_and(|listed| listed.is_whole);
         report.manifests.extend(listed.map(|listed| (shard, listed)));
-        chains.push(Chain { shard, ids, manifest });
+        chains.push(Chain { shard, ids, manifest, is_whole });
     }
     Ok((chains, report))
 }

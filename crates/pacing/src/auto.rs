@@ -6,7 +6,7 @@
 //! 2. The target is `BESIDE_REST` times that. A `LatencyController` holds it.
 //! 3. A p99 is good for one load: twenty thousand reads a second take longer than two thousand, with or without compaction. When
 //!    reads come twice or half as often, when the rate fell, and each `AGE_MAX`, compaction steps back to `PROBE_RATE` for a look, a
-//!    second at most. Slowness of another origin than compaction stays in that look: then the target is higher, and the rate is what it was.
+//!    second at most. Slowness of another origin stays in that look: then the target is higher, and the rate is what it was.
 //! 4. Without a read for a second, or below `FEW` reads a second, compaction has all: there is no p99.
 
 use std::collections::VecDeque;
@@ -28,8 +28,8 @@ const LOOK: usize = 5;
 const LOOKS: usize = 2;
 const PROBE_MAX: Duration = Duration::from_secs(1);
 const AGE_MAX: Duration = Duration::from_secs(30);
-/// Until the first look, if one is due, after what was learned at rest; each look doubles it. Loads that jump and rates that fall do not have
-/// compaction probe all the time.
+/// Until the first look, if one is due, after what was learned at rest; each look doubles it. Loads that jump and rates that fall
+/// do not have compaction probe all the time.
 const AGE_MIN: Duration = Duration::from_secs(2);
 /// A change of the rate of reads by this factor, up or down, is another load.
 const ANOTHER_LOAD: f64 = 2.0;
@@ -334,45 +334,6 @@ mod tests {
             eprintln!("{reads_per_second}, {stalls}: {took:.2} x {rest} ns, {} MiB/s", rate / MIB);
             assert!(took < 1.33, "{stalls}: {took} x the p99 at rest");
             assert!(rate > 40 * MIB, "{stalls}: {rate}");
-        }
-    }
-
-    #[test]
-    fn zz_scores() {
-        for (name, wait, idle_tail, stalls, rps) in [
-            ("free", 0.0, 0, 0.0, 2000),
-            ("free few", 0.0, 0, 0.0, 200),
-            ("free stalls", 0.0, 0, 0.05, 2000),
-            ("free many stalls", 0.0, 0, 0.2, 2000),
-            ("half", 50e3, 0, 0.0, 2000),
-            ("hard", 500e3, 0, 0.0, 2000),
-            ("hard 20k", 500e3, 0, 0.0, 20000),
-            ("hard stalls", 500e3, 0, 0.05, 2000),
-        ] {
-            let _ = idle_tail;
-            let mut line = String::new();
-            for rested in [3, 60] {
-                let mut plant = Plant::new(rps);
-                (plant.wait_ns, plant.stalls, plant.stall_ns) = (wait, stalls, 10e6);
-                let mut auto = AutoController::new(None);
-                plant.run(rested, 0, |sample| {
-                    auto.rest(sample);
-                    0
-                });
-                let (rest, _) = plant.run(60, 0, |_| 0);
-                let best = plant.best(rest * 5 / 4);
-                let (p, r) = run(&mut plant, &mut auto, 16);
-                let (p2, r2) = run(&mut plant, &mut auto, 100);
-                line += &format!(
-                    " | {rested}: first 16 s p99 {:.2} rate {:.2}, then {:.2} {:.2} of {}",
-                    p as f64 / rest as f64,
-                    r as f64 / best as f64,
-                    p2 as f64 / rest as f64,
-                    r2 as f64 / best as f64,
-                    best / MIB
-                );
-            }
-            eprintln!("SCORE {name}: {line}");
         }
     }
 

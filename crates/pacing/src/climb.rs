@@ -32,7 +32,7 @@ impl Climb {
         self.rate
     }
 
-    /// After so much time in which the rate was used and not too much.
+    /// The rate was used for `seconds`, and was not too much.
     pub(super) fn grow(&mut self, seconds: f64) {
         self.rate = match &mut self.wall {
             None => self.rate * (1.0 + START_GROWTH),
@@ -44,7 +44,7 @@ impl Climb {
         };
     }
 
-    /// `used` bytes per second were too much: back to `part` of it, for so many seconds.
+    /// `used` bytes per second were too much: the rate falls to `part` of it and returns within `seconds`.
     pub(super) fn fall(&mut self, used: f64, part: f64, seconds: f64) {
         self.rate = used * part;
         self.wall = Some(Wall { rate: used, depth: used - self.rate, seconds: 0.0, of: seconds });

@@ -2,8 +2,8 @@
 //!
 //! A sequential test (the cumulative sum of E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954): each event adds the
 //! logarithm of how much likelier it is where events are too frequent than where they are as frequent as they may be; time without one
-//! subtracts. A sum of `ENOUGH` is evidence. What comes without compaction too is learned at rest and is part of what may come, so a machine
-//! that stalls by itself does not starve compaction.
+//! subtracts. A sum of `ENOUGH` is evidence. Events at rest are learned, and as many are allowed beside compaction, so a machine that
+//! stalls by itself does not starve compaction.
 
 /// Of the logarithm of a likelihood ratio.
 const ENOUGH: f64 = 2.0;
@@ -29,7 +29,7 @@ impl Evidence {
         Evidence { often: 0.0, rested: 0.0, allowed, too_many, sum: 0.0 }
     }
 
-    /// Assumes that so many units of rest had so many events each.
+    /// Assumes that `units` of rest had `often` events each.
     pub(super) fn assuming(mut self, units: f64, often: f64) -> Evidence {
         (self.rested, self.often) = (units, often);
         self
@@ -43,8 +43,8 @@ impl Evidence {
         }
     }
 
-    /// Takes in units beside compaction; whether events are too frequent. From then on each further event says so at once, until time without
-    /// them takes it back.
+    /// Takes in units beside compaction; whether events are too frequent. Each further event says so at once, until time without events
+    /// lowers the sum.
     pub(super) fn observe(&mut self, units: f64, events: f64) -> bool {
         let allowed = self.often + self.allowed;
         let too_many = 2.0 * self.often + self.too_many;

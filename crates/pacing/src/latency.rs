@@ -7,8 +7,8 @@
 //! 3. Else it grows after each moment that was not slow and in which compaction took what it may: a rate that was not tried says nothing.
 //!    It stays under the ceiling (`compaction_throughput`), and above a floor, which rises when compaction is behind. Without reads,
 //!    nothing limits compaction.
-//! 4. A host gives a virtual machine, and a control group a container, so much time of its processors in a slice of time. Who has used it
-//!    up stands still for the rest of the slice with all threads, 20 ms and more for every read that comes meanwhile. Reads show that too
+//! 4. A host gives a virtual machine, and a control group a container, a quota of its processors in each slice of time. With its quota used
+//!    up, it stands still for the rest of the slice with all threads, 20 ms and more for every read that comes meanwhile. Reads show that too
 //!    late; the kernel says what was withheld. Compaction takes part in the quota even where it runs only when nothing else does. A rented
 //!    volume does the same with its bytes and operations, and a read that stands still at the device shows it.
 //!
@@ -35,7 +35,7 @@ const FULL: f64 = (1u64 << 30) as f64;
 const START: f64 = (64 << 20) as f64;
 /// Of the moments, beside those that are slow at rest, that may be slow, and that are too many: with the first a p99 at the target stands.
 const SLOW_MOMENTS: (f64, f64) = (0.2, 0.6);
-/// Of how many moments of rest so many are assumed slow, before any is seen.
+/// Moments of rest, and the share of them that is slow: assumed before any is seen.
 const AT_REST: (f64, f64) = (20.0, 0.1);
 /// A second. Each costs reads a slice, and one in half a minute is less than one read in a thousand.
 const WITHHELD_MOMENTS: (f64, f64) = (1.0 / 30.0, 8.0 / 30.0);
@@ -98,7 +98,7 @@ impl Sample {
         self.elapsed += other.elapsed;
     }
 
-    fn is_moment(&self) -> bool {
+    fn is_complete(&self) -> bool {
         let reads = self.reads.total();
         reads == 0 || reads >= ENOUGH_READS || self.elapsed >= SECOND
     }
@@ -234,7 +234,7 @@ impl LatencyController {
     /// How many of the reads are slow, and how many may be.
     fn slow(&self, reads: &LatencyCounts) -> (f64, f64) {
         let forgiven = (reads.total() as f64 / 100.0).max(1.0);
-        (reads.larger_than(self.target_ns) as f64, forgiven)
+        (reads.larger_than(self.target_ns), forgiven)
     }
 
     /// Takes in what happened without compaction.
@@ -257,7 +257,7 @@ impl LatencyController {
         }
         let much_withheld = self.withheld.observe(sample);
         self.gathered.add(sample);
-        if !self.gathered.is_moment() && !much_withheld {
+        if !self.gathered.is_complete() && !much_withheld {
             return self.rate();
         }
         let moment = std::mem::take(&mut self.gathered);

@@ -42,7 +42,7 @@ struct Seen {
 enum Rule {
     Off,
     Auto(Box<AutoController>),
-    Fixed(Duration, LatencyController),
+    Fixed(Duration, Box<LatencyController>),
 }
 
 /// The values of `halcyon_views.compaction_pace`.
@@ -93,7 +93,7 @@ impl Pace {
                 Rule::Off => {}
                 Rule::Auto(auto) => auto.set_ceiling(ceiling),
                 Rule::Fixed(target, controller) => {
-                    *controller = LatencyController::new(*target, ceiling);
+                    **controller = LatencyController::new(*target, ceiling);
                 }
             }
         });
@@ -190,7 +190,7 @@ impl Rule {
             LatencyTarget::Off => Rule::Off,
             LatencyTarget::Auto => Rule::Auto(Box::new(AutoController::new(ceiling))),
             LatencyTarget::Fixed(target) => {
-                Rule::Fixed(target, LatencyController::new(target, ceiling))
+                Rule::Fixed(target, Box::new(LatencyController::new(target, ceiling)))
             }
         }
     }

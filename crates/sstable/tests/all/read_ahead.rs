@@ -10,7 +10,7 @@ use halcyon_model::options::{Compression, CompressorKind};
 use halcyon_model::{Clusterings, CqlType, DeletionTime, NO_DELETION_TIME, NO_TTL, Partitioner};
 use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Bases, Descriptor, ExpirationOverflow, OpenOptions, ReadAhead, SSTable, SSTableId,
+    Bases, Descriptor, Effort, ExpirationOverflow, OpenOptions, ReadAhead, SSTable, SSTableId,
     SSTableScanner, SSTableWriter, ScanOptions, Version, WriterOptions, scan_ahead,
 };
 use halcyon_stream::{
@@ -32,6 +32,7 @@ fn options(partitioner: &Partitioner, compression: Option<Compression>) -> Write
         estimated_keys: 1,
         min_index_interval: 128,
         column_index_size: None,
+        effort: Effort::default(),
         own_thread: false,
         read_back: false,
         expiration_overflow: ExpirationOverflow::Reject,

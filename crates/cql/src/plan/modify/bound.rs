@@ -448,8 +448,8 @@ impl BoundModification {
         Ok(mutation)
     }
 
-    /// Whether it increments. Then the deletions that cover what it increments come with it: a tombstone of a column wins over each shard that it
-    /// is merged with (CASSANDRA-7346), and is not there any more only where the deletion that is newer than it is merged too.
+    /// Whether it increments. Then the deletions that cover its counters come with it: a tombstone of a column wins over each shard that it
+    /// is merged with (CASSANDRA-7346), unless a newer deletion that covers the tombstone is merged too.
     fn counts(&self) -> bool {
         self.table.is_counter() && self.kind != StatementType::Delete
     }

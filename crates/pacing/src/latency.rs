@@ -7,10 +7,10 @@
 //! 3. Else it grows after each moment that was not slow and in which compaction took what it may: a rate that was not tried says nothing.
 //!    It stays under the ceiling (`compaction_throughput`), and above a floor, which rises when compaction is behind. Without reads,
 //!    nothing limits compaction.
-//! 4. A host gives a virtual machine, and a control group a container, a quota of its processors in each slice of time. With its quota used
-//!    up, it stands still for the rest of the slice with all threads, 20 ms and more for every read that comes meanwhile. Reads show that too
-//!    late; the kernel says what was withheld. Compaction takes part in the quota even where it runs only when nothing else does. A rented
-//!    volume does the same with its bytes and operations, and a read that stands still at the device shows it.
+//! 4. A host gives a virtual machine, and a control group a container, a quota of its processors in each slice of time. With its quota
+//!    used up, it stands still for the rest of the slice with all threads, 20 ms and more for every read that comes meanwhile. Reads show
+//!    that too late; the kernel says what was withheld. Compaction takes part in the quota even where it runs only when nothing else
+//!    does. A rented volume does the same with its bytes and operations, and a read that stands still at the device shows it.
 //!
 //! Which reads, and from when to when, is the caller's to choose: what a client waits for is not the device alone. On a machine of
 //! few cores compaction takes the processor and its caches too, and its bytes are the measure of all of that.

@@ -60,6 +60,9 @@ pub(super) async fn force_compact(call: &Call, node: &mut Node) -> Result<()> {
     if keys.is_empty() {
         return Failure::usage("forcecompact requires keyspace, table and keys args");
     }
+    if !node.keyspaces().await?.contains(keyspace) {
+        return Failure::failed(format!("Keyspace {keyspace} does not exist"));
+    }
     let command = Command::ForceCompact(ForceCompact { keys: keys.to_vec() });
     node.command(&command, (keyspace, table)).await
 }

@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use halcyon_io::{AccessMode, Disk, Purpose, StreamOptions};
 
-use crate::format::{self, FilePosition, SegmentHeader, Version, file_name};
-use crate::manifest::manifest_path;
-use crate::scan::{Damage, FRONT, SegmentState, group_headers, scan, segment_state};
+use crate::format::{self, FilePosition, SegmentHeader, Version, file_name, parse_file_name};
+use crate::manifest::{self, Listed, manifest_path};
+use crate::scan::{Damage, SegmentState, group_headers, scan, segment_state};
 use crate::{Error, OnCorruption, ReplayPosition, Result};
 
 #[derive(Debug, Clone)]
@@ -60,7 +60,46 @@ impl Chain {
 
 /// A file larger than this is not a segment.
 const SEGMENT_MAX: u64 = 2 << 30;
+/// More than a segment's header.
+const FRONT: u64 = 64;
 const READ: StreamOptions = StreamOptions { buffer_size: 1 << 20, depth: 2 };
+
+/// Segments of earlier starts that are still there: those that their manifest lists, or all with a header where it cannot be read.
+pub(crate) async fn kept(disk: &Disk, directory: &Path, shard: u32) -> Result<BTreeSet<u64>> {
+    let listed = manifest::read(disk, &manifest_path(directory, shard)).await?;
+    let listed = listed.and_then(|bytes| Listed::decode(&bytes, shard).ok());
+    let mut kept = BTreeSet::new();
+    for entry in disk.list(directory).await? {
+        let Some((_, id)) = parse_file_name(&entry.name).filter(|(of, _)| *of == shard) else {
+            continue;
+        };
+        let is_kept = match &listed {
+            Some(listed) => listed.segments.contains(&id),
+            None => {
+                let path = directory.join(&entry.name);
+                let state = front_state(disk, &path, AccessMode::Standard, (shard, id)).await?;
+                matches!(state, Some(SegmentState::Used(_)))
+            }
+        };
+        kept.extend(is_kept.then_some(id));
+    }
+    Ok(kept)
+}
+
+/// The state of a segment by its first bytes; `None` if the file does not exist.
+async fn front_state(
+    disk: &Disk,
+    path: &Path,
+    mode: AccessMode,
+    (shard, id): (u32, u64),
+) -> Result<Option<SegmentState>> {
+    let file = match disk.open(path, mode, Purpose::CommitLog).await {
+        Err(e) if e.is_not_found() => return Ok(None),
+        file => file?,
+    };
+    let front = file.read_at(0, file.len().min(FRONT) as usize).await?;
+    Ok(Some(segment_state(&front, shard, id)))
+}
 
 /// Replays chains; threads share it.
 pub(crate) struct Replayer<V, P> {
@@ -166,16 +205,9 @@ where
 
     /// `None` if the file does not exist.
     async fn state(&self, path: &Path, shard: u32, id: u64) -> Result<Option<SegmentState>> {
-        let opened = self.disk.open(path, self.options.mode, Purpose::CommitLog).await;
-        let file = match opened {
-            Err(e) if e.is_not_found() => return Ok(None),
-            file => file?,
-        };
-        let front = file.read_at(0, file.len().min(FRONT) as usize).await?;
-        let state = segment_state(&front, shard, id);
-        drop(front);
-        if !matches!(state, SegmentState::Unused(_)) {
-            return Ok(Some(state));
+        let state = front_state(&self.disk, path, self.options.mode, (shard, id)).await?;
+        if !matches!(state, Some(SegmentState::Unused(_))) {
+            return Ok(state);
         }
         // Whether it has only zeros, all of it tells.
         Ok(Some(segment_state(&self.read(path).await?, shard, id)))

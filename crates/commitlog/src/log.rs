@@ -9,6 +9,7 @@ use futures_util::future::LocalBoxFuture;
 use halcyon_io::clock::{Instant, nanos};
 use halcyon_io::{AccessMode, Disk, Notify, Task, caught, contained, panic_point, spawn};
 
+use crate::chain::kept;
 use crate::format::BLOCK_MIN;
 use crate::manifest::{Manifest, manifest_path};
 use crate::metrics::LogMetrics;
@@ -76,7 +77,8 @@ impl CommitLog {
                 compression: options.compression,
                 cached,
             };
-            let manifest = Manifest::create(&disk, &options.directory, shard).await?;
+            let kept = kept(&disk, &options.directory, shard).await?;
+            let manifest = Manifest::create(&disk, &options.directory, shard, kept).await?;
             let pace = || RefCell::new(Pace::from(disk.clock().now()));
             let pace = (options.sync == SyncMode::Batch).then(pace);
             let metrics = Arc::<LogMetrics>::default();

@@ -22,10 +22,7 @@ use halcyon_codec::crc32c;
 use halcyon_io::{AccessMode, BlockFile, BufferPool, Disk, Purpose};
 
 use crate::Result;
-use crate::format::{
-    BadHeader, VERSIONED_MAGIC, long, parse_file_name, put, put_magic, version_of, word,
-};
-use crate::scan::{FRONT, SegmentState, segment_state};
+use crate::format::{BadHeader, VERSIONED_MAGIC, long, put, put_magic, version_of, word};
 
 const MAGIC: [u8; 8] = *b"HALCMANI";
 pub(crate) const VERSION: u32 = 1;
@@ -61,9 +58,13 @@ pub(crate) struct Manifest {
 impl Manifest {
     /// Replaces the manifest of an earlier start, whose segments are replayed and deleted. Those that are kept, because they have writes
     /// that could not be replayed, stay listed.
-    pub(crate) async fn create(disk: &Disk, directory: &Path, shard: u32) -> Result<Manifest> {
+    pub(crate) async fn create(
+        disk: &Disk,
+        directory: &Path,
+        shard: u32,
+        kept: BTreeSet<u64>,
+    ) -> Result<Manifest> {
         let path = manifest_path(directory, shard);
-        let kept = kept(disk, directory, shard).await?;
         let unfinished = path.with_extension("manifest.tmp");
         match disk.remove(&unfinished).await {
             Err(e) if !e.is_not_found() => return Err(e.into()),
@@ -111,29 +112,6 @@ impl Manifest {
         let (outcome, _) = self.file.write_durable(slot_of(sequence), buffer, len).await;
         Ok(outcome?)
     }
-}
-
-/// Segments of earlier starts that are still there: those that their manifest lists, or all with a header where it cannot be read.
-async fn kept(disk: &Disk, directory: &Path, shard: u32) -> Result<BTreeSet<u64>> {
-    let listed = read(disk, &manifest_path(directory, shard)).await?;
-    let listed = listed.and_then(|bytes| Listed::decode(&bytes, shard).ok());
-    let mut kept = BTreeSet::new();
-    for entry in disk.list(directory).await? {
-        let Some((_, id)) = parse_file_name(&entry.name).filter(|(of, _)| *of == shard) else {
-            continue;
-        };
-        let is_kept = match &listed {
-            Some(listed) => listed.segments.contains(&id),
-            None => {
-                let path = directory.join(&entry.name);
-                let file = disk.open(&path, AccessMode::Standard, Purpose::CommitLog).await?;
-                let front = file.read_at(0, file.len().min(FRONT) as usize).await?;
-                matches!(segment_state(&front, shard, id), SegmentState::Used(_))
-            }
-        };
-        kept.extend(is_kept.then_some(id));
-    }
-    Ok(kept)
 }
 
 fn slot_of(sequence: u64) -> u64 {

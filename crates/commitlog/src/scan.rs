@@ -16,9 +16,6 @@ use crate::format::{
     SegmentHeader, Version, record_at,
 };
 
-/// Bytes that have a segment's header.
-pub(crate) const FRONT: u64 = 64;
-
 /// The state of a segment, by its header.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SegmentState {

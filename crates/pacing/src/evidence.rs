@@ -25,14 +25,9 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    pub(super) fn new(allowed: f64, too_many: f64) -> Evidence {
-        Evidence { often: 0.0, rested: 0.0, allowed, too_many, sum: 0.0 }
-    }
-
-    /// Assumes that `units` of rest had `often` events each.
-    pub(super) fn assuming(mut self, units: f64, often: f64) -> Evidence {
-        (self.rested, self.often) = (units, often);
-        self
+    /// Assumes that `rested` units of rest had `often` events each.
+    pub(super) fn new((allowed, too_many): (f64, f64), (rested, often): (f64, f64)) -> Evidence {
+        Evidence { often, rested, allowed, too_many, sum: 0.0 }
     }
 
     /// Takes in units of rest.

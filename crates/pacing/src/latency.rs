@@ -36,15 +36,17 @@ const START: f64 = (64 << 20) as f64;
 /// Of the moments, beside those that are slow at rest, that may be slow, and that are too many: with the first a p99 at the target stands.
 const SLOW_MOMENTS: (f64, f64) = (0.2, 0.6);
 /// Moments of rest, and the share of them that is slow: assumed before any is seen.
-const AT_REST: (f64, f64) = (20.0, 0.1);
+const SLOW_AT_REST: (f64, f64) = (20.0, 0.1);
 /// A second. Each costs reads a slice, and one in half a minute is less than one read in a thousand.
 const WITHHELD_MOMENTS: (f64, f64) = (1.0 / 30.0, 8.0 / 30.0);
+/// Seconds of rest without any: assumed before any is seen.
+const WITHHELD_AT_REST: (f64, f64) = (20.0, 0.0);
 /// Of each core's time, within a second, or of reads. The kernel counts what a host withholds in steps of 10 ms of one core.
 const MUCH_WITHHELD: Duration = Duration::from_millis(10);
 /// Slow reads above this multiple of the forgiven number are many: the moment counts more, and the rate falls further.
 const MUCH: f64 = 4.0;
 const MUCH_COUNTS: f64 = 1.5;
-/// What is left of a rate that was too much, and much too much.
+/// The part of a rate that remains after it was too much, and after it was much too much.
 const PART: f64 = 0.7;
 const PART_OF_MUCH: f64 = 0.5;
 /// How long the share at rest is remembered.
@@ -81,7 +83,7 @@ pub struct LatencyController {
     withheld: Withheld,
     /// Since the rate fell.
     settles: Duration,
-    /// Since `took_the_blame` was asked last.
+    /// The rate fell since `fell` was called last.
     fell: bool,
 }
 
@@ -118,13 +120,12 @@ struct Withheld {
 
 impl Withheld {
     fn unknown() -> Withheld {
-        let (allowed, too_many) = WITHHELD_MOMENTS;
         Withheld {
             of_late: Duration::ZERO,
             elapsed: Duration::ZERO,
             at_rest: 0.0,
             much_at_rest: false,
-            moments: Evidence::new(allowed, too_many).assuming(REST_SECONDS * 4.0, 0.0),
+            moments: Evidence::new(WITHHELD_MOMENTS, WITHHELD_AT_REST),
         }
     }
 
@@ -162,8 +163,6 @@ impl LatencyController {
     /// Holds the p99 of reads at `target`, under `ceiling` bytes per second if there is one.
     pub fn new(target: Duration, ceiling: Option<u64>) -> LatencyController {
         let ceiling = ceiling.map_or(CEILING, |bytes| bytes as f64);
-        let (allowed, too_many) = SLOW_MOMENTS;
-        let (moments, often) = AT_REST;
         LatencyController {
             target_ns: nanos(target),
             ceiling,
@@ -171,7 +170,7 @@ impl LatencyController {
             floor: FLOOR,
             climb: Climb::from(START.min(ceiling)),
             gathered: Sample::default(),
-            slow: Evidence::new(allowed, too_many).assuming(moments, often),
+            slow: Evidence::new(SLOW_MOMENTS, SLOW_AT_REST),
             withheld: Withheld::unknown(),
             settles: Duration::ZERO,
             fell: false,

@@ -84,8 +84,8 @@ impl Parser<'_> {
     }
 }
 
-/// Matches of a block, after its rules were checked: an offset reaches what is there, the last match begins twelve bytes before the end
-/// or earlier, and five literals follow it.
+/// Counts the matches of a block and checks its rules: no offset reaches before the block, the last match begins twelve bytes before the
+/// end or earlier, and five literals follow it.
 fn checked_matches(block: &[u8], len: usize) -> usize {
     let (mut parser, mut at, mut matches) = (Parser(block), 0, 0);
     loop {

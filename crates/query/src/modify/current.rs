@@ -81,27 +81,25 @@ pub(super) async fn read(
     let began = clock::now();
     let mut stream = shard.read(read).await.map_err(Error::from)?;
     let mut partition = CurrentPartition::default();
-    let mut partition_deletion = DeletionTime::LIVE;
     let mut range_deletion = DeletionTime::LIVE;
     let mut newest = NO_TIMESTAMP;
     let mut deletions = Deletions::of(table);
     while stream.advance().await.map_err(Error::from)? {
         match stream.fragment() {
             Fragment::Start(start) => {
-                partition_deletion = start.deletion;
                 newest = newest.max(start.deletion.marked_for_delete_at);
                 partition.deletion = start.deletion;
             }
             Fragment::Static(row) => {
                 newest = newest.max(newest_of(&row));
                 let live =
-                    live_row(&row, (table, ColumnKind::Static), partition_deletion, wanted, now);
+                    live_row(&row, (table, ColumnKind::Static), partition.deletion, wanted, now);
                 partition.static_row = live;
             }
             Fragment::Row(row) => {
                 newest = newest.max(newest_of(&row));
                 deletions.row(&row);
-                let deletion = partition_deletion.max(range_deletion);
+                let deletion = partition.deletion.max(range_deletion);
                 let live = live_row(&row, (table, ColumnKind::Regular), deletion, wanted, now);
                 live.into_iter().for_each(|row| partition.push(row));
                 if wanted.rows.is_none() && !partition.rows().is_empty() {

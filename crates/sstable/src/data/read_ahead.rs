@@ -10,7 +10,7 @@
 //!    reader.
 //! 2. Empty blocks come back when those of half of the inputs are together, or before the merge waits: a message for each block would
 //!    wake the reader thousands of times a second.
-//! 3. What is left of a row at the end of a block is copied in front of the next one, which has room for it.
+//! 3. A row that a block cuts is continued in the next one: its beginning is copied into the room in front of that.
 //! 4. An error comes with the block that it is in place of. The thread ends with its last `ReadAhead`.
 
 use std::cell::RefCell;
@@ -148,7 +148,7 @@ impl ReadAhead {
         next.unwrap_or_else(|| Err(Error::Invalid("the thread that reads ahead panicked".into())))
     }
 
-    /// Puts what is left in front of a block.
+    /// Puts the unread bytes in front of a block.
     fn join(&mut self, mut next: Block) {
         let left = self.block.end - self.start;
         let rest = self.block.bytes.get(self.start..self.block.end).unwrap_or_default();

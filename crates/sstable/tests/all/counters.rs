@@ -3,32 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use halcyon_io::{AccessMode, Disk, Purpose, block_on};
+use halcyon_io::{Disk, block_on};
 use halcyon_model::{Clusterings, CqlType, DeletionTime, NO_DELETION_TIME, NO_TTL, Partitioner};
-use halcyon_sstable::format::statistics::collector::Provenance;
-use halcyon_sstable::{
-    Bases, Descriptor, Effort, ExpirationOverflow, OpenOptions, SSTable, SSTableId, SSTableWriter,
-    Version, WriterOptions,
-};
+use halcyon_sstable::{Bases, Descriptor, OpenOptions, SSTable, SSTableId, SSTableWriter, Version};
 use halcyon_stream::{Cell, Column, Fragment, Layout, PartitionKey, PartitionStart, RowBuf, Span};
 
-fn options(partitioner: &Partitioner) -> WriterOptions {
-    WriterOptions {
-        mode: AccessMode::Standard,
-        purpose: Purpose::Flush,
-        buffer_size: 1 << 20,
-        expected_length: 0,
-        compression: None,
-        effort: Effort::Default,
-        estimated_keys: 1,
-        min_index_interval: 128,
-        column_index_size: None,
-        own_thread: false,
-        read_back: false,
-        expiration_overflow: ExpirationOverflow::Reject,
-        provenance: Provenance::new(partitioner.class_name(), 0.01),
-    }
-}
+use crate::writing::options;
 
 /// Whether an SSTable of one counter cell with this context is marked as having shards from before 2.1.
 async fn is_marked(context: &[u8]) -> bool {
@@ -44,7 +24,7 @@ async fn is_marked(context: &[u8]) -> bool {
         regulars: vec![Column::new(b"hits".to_vec(), CqlType::Counter)],
     });
     let descriptor = Descriptor::new(folder, Version::OA, SSTableId::Sequence(1));
-    let options = options(&layout.partitioner);
+    let options = options(&layout.partitioner, None);
     let created = SSTableWriter::create(&disk, descriptor, layout, Bases::NONE, options).await;
     let mut writer = created.expect("creates");
     let key = PartitionKey::of(&[0, 0, 0, 1]);

@@ -10,3 +10,4 @@ mod read_ahead;
 mod rewrite;
 mod slices;
 mod verify;
+mod writing;

@@ -3,42 +3,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use halcyon_io::{
-    AccessMode, Disk, Fault, FaultRule, Operation, Purpose, SimDisk, StreamOptions, block_on,
-};
+use halcyon_io::{Disk, Fault, FaultRule, Operation, SimDisk, StreamOptions, block_on};
 use halcyon_model::options::{Compression, CompressorKind};
 use halcyon_model::{Clusterings, CqlType, DeletionTime, NO_DELETION_TIME, NO_TTL, Partitioner};
-use halcyon_sstable::format::statistics::collector::Provenance;
 use halcyon_sstable::{
-    Bases, Descriptor, Effort, ExpirationOverflow, OpenOptions, ReadAhead, SSTable, SSTableId,
-    SSTableScanner, SSTableWriter, ScanOptions, Version, WriterOptions, scan_ahead,
+    Bases, Descriptor, OpenOptions, ReadAhead, SSTable, SSTableId, SSTableScanner, SSTableWriter,
+    ScanOptions, Version, scan_ahead,
 };
 use halcyon_stream::{
     Cell, Column, Fragment, FragmentStream, Layout, PartitionKey, PartitionStart, RowBuf, Span,
 };
 
 use crate::corpus::{sstables_below, testdata};
+use crate::writing::options;
 
 /// Larger than a block.
 const LARGE: u64 = 700 << 10;
-
-fn options(partitioner: &Partitioner, compression: Option<Compression>) -> WriterOptions {
-    WriterOptions {
-        mode: AccessMode::Standard,
-        purpose: Purpose::Flush,
-        buffer_size: 1 << 20,
-        expected_length: 0,
-        compression,
-        estimated_keys: 1,
-        min_index_interval: 128,
-        column_index_size: None,
-        effort: Effort::default(),
-        own_thread: false,
-        read_back: false,
-        expiration_overflow: ExpirationOverflow::Reject,
-        provenance: Provenance::new(partitioner.class_name(), 0.01),
-    }
-}
 
 /// An SSTable of rows of a few bytes, of some chunks, and of more than a block.
 async fn written(disk: &Disk, compression: Option<Compression>) -> Arc<SSTable> {

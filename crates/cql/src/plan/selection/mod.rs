@@ -72,7 +72,7 @@ pub enum Selector {
         kind: TimeKind,
         /// From the column to what the time is asked of.
         steps: Vec<Step>,
-        /// What is asked has many cells, and the answer is a list.
+        /// The column or part has many cells, and the result is a list.
         list: bool,
         cql_type: CqlType,
     },

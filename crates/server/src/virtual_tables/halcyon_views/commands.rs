@@ -244,16 +244,15 @@ async fn force_compact(target: &Target<'_>, keys: &[String]) -> Result<()> {
 
 /// A row cache that is off stays off, as in Cassandra.
 async fn set_cache_capacity(node: &Node, of: &CacheCapacity) -> Result<()> {
+    let has_rows = node.engine.options().row_cache_size != 0;
     let (keys, rows) = (u64::from(of.keys) << 20, u64::from(of.rows) << 20);
-    if node.engine.options().row_cache_size == 0 {
-        node.engine.tables().fit_caches(keys, 0).await?;
-        node.facts.settings.note("key_cache_size", &format!("{}MiB", of.keys));
+    node.engine.tables().fit_caches(keys, if has_rows { rows } else { 0 }).await?;
+    node.facts.settings.note("key_cache_size", &format!("{}MiB", of.keys));
+    if !has_rows {
         return Err(Error::Invalid(
             "Setting capacity of NopCache is not permitted as this cache is disabled. Check your yaml settings if you want to enable it.".to_owned(),
         ));
     }
-    node.engine.tables().fit_caches(keys, rows).await?;
-    node.facts.settings.note("key_cache_size", &format!("{}MiB", of.keys));
     node.facts.settings.note("row_cache_size", &format!("{}MiB", of.rows));
     Ok(())
 }

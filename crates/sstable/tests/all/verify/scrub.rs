@@ -89,7 +89,7 @@ fn damage_costs_its_chunk_only() {
     }
 }
 
-/// The partitions that are not as before; what is left of one is its beginning, and perhaps the end of a range tombstone.
+/// The partitions that changed; each keeps its beginning, and perhaps the end of a range tombstone.
 fn differing<'a>(before: &'a [Partition], after: &[Partition]) -> Vec<&'a [u8]> {
     let mut after = after.iter().peekable();
     let mut differing = Vec::new();

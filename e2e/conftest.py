@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import rotation as matrices
 import schedule
 from cases import Binary, RELEASES
 from native import ASKED
@@ -26,6 +27,8 @@ def pytest_addoption(parser):
     parser.addoption("--seeds", type=int, help="how many of each differential test, instead of those of a landing")
     parser.addoption("--seed", type=int, help="of random tests, as a failed one printed it")
     parser.addoption("--matrix", action="store_true", help="let the plug-in run on every patch of Cassandra that its jar is for")
+    landing = {"type": int, "nargs": "?", "const": matrices.landing(), "metavar": "NUMBER"}
+    parser.addoption("--landing", **landing, help="run a fifth of each matrix, that of this landing (rotation.py), instead of all of it")
     parser.addoption("--testssl", action="store_true", help="let testssl.sh look for weaknesses of TLS: three minutes")
     parser.addoption("--record-durations", action="store_true", help="write durations.json, by which tests are scheduled")
     parser.addoption("--xtask", type=Path, help="the program behind `cargo x`, which starts and stops nodes")
@@ -41,12 +44,13 @@ def pytest_generate_tests(metafunc):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """
     Tests that share a node of Cassandra run in one process, a group; the other tests run wherever a process is free.
 
     The groups that take longest begin first, so that none is left when all others have ended. In a group, last comes what stops its node.
     """
+    config.hook.pytest_deselected(items=matrices.deselect(items, config.getoption("--landing")))
     for item in items:
         if "nodes" in item.fixturenames:
             name = item.callspec.id if hasattr(item, "callspec") else ""
@@ -84,6 +88,13 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(f"{sum(COMPARED)} different statements were compared with what Cassandra answers")
     if config.getoption("--record-durations"):
         schedule.record()
+
+
+@pytest.fixture(scope="session")
+def rotation(request):
+    """The part of a matrix that this run loops over."""
+    landing = request.config.getoption("--landing")
+    return lambda cases: matrices.part(cases, landing)
 
 
 @pytest.fixture(scope="session")

@@ -135,6 +135,7 @@ def versions(storage_dir):
     return {file.name.split("-")[0] for file in files}
 
 
+@pytest.mark.rotates
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", ["stock", "oa", "da"])
 def test_a_directory_is_handed_over_and_back(request, cassandra_options, tmp_path, form):
@@ -216,6 +217,7 @@ def views_are_their_base(session):
     check_view(session, "small", "k, v, c, x, writetime(x)", lambda row: row.v is not None and 1 < row.c < 5)
 
 
+@pytest.mark.rotates
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", ["stock", "da"])
 def test_views_are_handed_over_and_back(request, cassandra_options, tmp_path, form):
@@ -291,6 +293,7 @@ def rebuild_after_race(options, facts):
     return cure
 
 
+@pytest.mark.rotates
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", ["stock", "da"])
 def test_indexes_are_handed_over_and_back(request, cassandra_options, tmp_path, form):

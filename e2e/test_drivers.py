@@ -78,6 +78,7 @@ def scylla_python(programs):
 
 
 @built("go")
+@pytest.mark.rotates
 @pytest.mark.parametrize("version", ["3", "4"])
 @pytest.mark.parametrize("compression", ["none", "snappy"])
 def test_gocql(served, go_program, version, compression):
@@ -85,6 +86,7 @@ def test_gocql(served, go_program, version, compression):
 
 
 @built("java")
+@pytest.mark.rotates
 @pytest.mark.parametrize("version", ["V3", "V4", "V5"])
 @pytest.mark.parametrize("compression", ["none", "lz4"])
 def test_java_driver(served, java_classes, version, compression):
@@ -119,6 +121,7 @@ def test_java_driver_over_tls(request, tmp_path, material, java_classes):
 
 
 @built("rust")
+@pytest.mark.rotates
 @pytest.mark.parametrize("compression", ["none", "lz4", "snappy"])
 def test_rust_scylla(served, rust_program, compression):
     assert "ok error" in run([rust_program, f"127.0.0.1:{served.port}", compression])

@@ -205,6 +205,7 @@ def batch(node, histories, scratch):
     return done, deletions
 
 
+@pytest.mark.rotates
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", ["stock", "da"])
 def test_histories(cassandra_options, tmp_path, form):

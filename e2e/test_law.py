@@ -95,6 +95,7 @@ def assert_same(before, after, who):
     assert not different, f"{who}: {len(different)} of {len(before)} differ\n" + "\n".join(shown)
 
 
+@pytest.mark.rotates
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_accepted_is_kept(cassandra_options, tmp_path, form):

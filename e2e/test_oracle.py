@@ -50,6 +50,7 @@ def test_control(nodes, case, tmp_path):
     assert_answers(node, golden, folder)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_cassandra_opens_our_compaction(halcyon, nodes, case, tmp_path):
     golden, target = case

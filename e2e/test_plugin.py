@@ -31,7 +31,7 @@ COLUMNS = "(k int, c int, s text static, v text, l list<int>, m map<text, int>, 
 
 
 OPS = Path(__file__).resolve().parent.parent / "ops"
-FORMS = [pytest.param(form, marks=pytest.mark.xdist_group(f"plugin-{form}")) for form in ("stock", "da")]
+FORMS = [pytest.param(form, marks=(pytest.mark.rotates, pytest.mark.xdist_group(f"plugin-{form}"))) for form in ("stock", "da")]
 
 
 @pytest.fixture(scope="module", params=FORMS)

@@ -10,6 +10,7 @@ import random
 import re
 import subprocess
 from functools import partial
+from itertools import product
 
 import pytest
 from cassandra.auth import PlainTextAuthProvider
@@ -211,28 +212,27 @@ def compare(workers, statements, about):
 
 
 @pytest.mark.timeout(1500)
-def test_permissions_are_answered_as_cassandra_answers(pair):
+def test_permissions_are_answered_as_cassandra_answers(pair, rotation):
     """Proves that each statement needs what it needs in Cassandra, on each level of resource, granted, inherited, revoked and absent."""
     rng = random.Random(20260407)
     workers = pair.clients(("worker", "word"))
     harmful = ("TRUNCATE sys", "UPDATE sys", "INSERT INTO sys", "DROP ROLE", "DROP IDEN", "ALTER ROLE", "ADD IDEN", "GRANT MODIFY")
     wrong = compare(pair.roots, [statement for statement in STATEMENTS if not statement.startswith(harmful)], "superuser")
     wrong += compare(workers, STATEMENTS, "nothing granted")
-    for resource in RESOURCES:
-        for permission in PERMISSIONS:
-            holder = rng.choice(("worker", "worker", "parent", "grand"))
-            grant = f"{permission} ON {resource} TO {holder}"
-            said = [answer(client, f"GRANT {grant}") for client in pair.roots]
-            if said[0] != said[1]:
-                wrong.append(f"GRANT {grant}: {said}")
-            if not said[0].startswith("ok"):
-                continue
-            wrong += compare(workers, STATEMENTS, grant)
-            said = [answer(client, f"REVOKE {permission} ON {resource} FROM {holder}") for client in pair.roots]
-            assert said[0] == said[1] == "ok", (grant, said)
-            wrong += compare(workers, rng.sample(STATEMENTS, 12), f"revoked {grant}")
-            if len(wrong) > 40:
-                break
+    for resource, permission in rotation(product(RESOURCES, PERMISSIONS)):
+        holder = rng.choice(("worker", "worker", "parent", "grand"))
+        grant = f"{permission} ON {resource} TO {holder}"
+        said = [answer(client, f"GRANT {grant}") for client in pair.roots]
+        if said[0] != said[1]:
+            wrong.append(f"GRANT {grant}: {said}")
+        if not said[0].startswith("ok"):
+            continue
+        wrong += compare(workers, STATEMENTS, grant)
+        said = [answer(client, f"REVOKE {permission} ON {resource} FROM {holder}") for client in pair.roots]
+        assert said[0] == said[1] == "ok", (grant, said)
+        wrong += compare(workers, rng.sample(STATEMENTS, 12), f"revoked {grant}")
+        if len(wrong) > 40:
+            break
     assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong[:40])
 
 
@@ -585,7 +585,7 @@ def test_roles_and_grants_go_over_and_back(request, cassandra_options, tmp_path)
         client = logged_in(facts["native_port"], ROOT)
         assert [told(client, statement) for statement in made] == ["ok"] * len(made)
         before = [told(client, statement) for statement in listed]
-        opened.nodetool(cassandra_options, facts, "drain")
+        opened.drain(cassandra_options, facts)
     finally:
         opened.stop(cassandra_options, folder)
     config = tmp_path / "cassandra.yaml"

@@ -163,7 +163,7 @@ fn main() -> ExitCode {
         Chore::Bench { arguments } => program("halcyon-bench", &arguments),
         Chore::Sim { arguments } => program("halcyon-sim", &arguments),
         Chore::Corpus(arguments) => corpus::run(&arguments),
-        Chore::Test { no_oracle } => return suite::run(!no_oracle),
+        Chore::Test { no_oracle } => return suite::run(!no_oracle, suite::Matrices::OfALanding),
         Chore::Nightly => return nightly::run(),
         Chore::E2e(arguments) => e2e::run(&arguments),
         Chore::Soak(soak) => soak::run(&soak),

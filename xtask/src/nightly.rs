@@ -1,4 +1,4 @@
-//! `cargo x nightly`: what `cargo x test` runs, and then the campaigns that are too long for it. It takes about five hours.
+//! `cargo x nightly`: what `cargo x test` runs, with whole matrices, and then the campaigns that are too long for it: about five hours.
 //!
 //! A campaign runs the checks of a test with more seeds, kills or minutes. What it finds can be repeated with the command and the seed
 //! that it prints.
@@ -53,7 +53,7 @@ const CAMPAIGNS: [Campaign; 12] = [
 ];
 
 pub(crate) fn run() -> ExitCode {
-    let landing = suite::run(true);
+    let landing = suite::run(true, suite::Matrices::Whole);
     let mut failed = Vec::new();
     for Campaign { arguments, in_a_landing } in CAMPAIGNS {
         let command = format!("cargo x {}", arguments.join(" "));

@@ -27,7 +27,7 @@ _SECONDS = re.compile(rb"\b(?:9\d{4}|100000)\b")
 
 class Known(NamedTuple):
     reason: str
-    # Of the schema's statements, the step, Cassandra's answer and Halcyon's.
+    # Of the texts that define what the step is about, the step, Cassandra's answer and Halcyon's.
     explains: Callable
 
 
@@ -142,12 +142,6 @@ def _is_asked_at_once(_schema, _step, expected, found):
     """Values that do not fit the markers, of a statement that one of both has forgotten: a QUERY is refused in other words than an EXECUTE."""
     words = r"2200 (?:Invalid amount of bind variables|there were \d+ markers\(\?\) in CQL but \d+ bound variables)"
     return all(re.match(words, answer.refused or "") for answer in (expected, found))
-
-
-def _is_other_key(schema, step, expected, found):
-    """Partitions of an IN whose keys are equal by their type and not by their bytes, such as `1 + 0` of a varint."""
-    keys = any(re.search(r"\bp\d (?:varint|decimal)", text) for text in schema)
-    return keys and re.search(r"\bp\d IN \(", step.text) and not expected.refused and len(_rows(expected)) < len(_rows(found))
 
 
 def _is_bounded_by_null(_schema, step, expected, found):
@@ -312,7 +306,6 @@ KNOWN = [
     Known("docs/use/cql.md, a view whose partition key is a clustering column in descending order: the order of IN", _is_view_of_descending),
     Known("docs/use/cql.md, log10 of a decimal: the scale of zero", _is_scale_of_logarithm),
     Known("the statement was forgotten, and asked as a QUERY", _is_asked_at_once),
-    Known("docs/use/cql.md, partition keys that are equal by their type: the first of an IN", _is_other_key),
     Known("docs/use/cql.md, a slice that null bounds, in pages", _is_bounded_by_null),
     Known("docs/use/cql.md, SAI: CONTAINS on a frozen collection beside what the index answers finds nothing", _is_beside_attached),
     Known("docs/use/cql.md, SASI: an IN beside what the index answers is ignored", _is_beside_sasi),

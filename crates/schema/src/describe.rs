@@ -13,6 +13,7 @@ use crate::catalog::{Catalog, Keyspace, Table, TableKind};
 use crate::describe_functions::{aggregates, functions, named};
 pub use crate::element::Element;
 use crate::index::{CLASS_NAME, Index, TARGET};
+use crate::java_hash;
 use crate::view::View;
 use halcyon_syntax::ast::{Describe, DescribeTarget, QualifiedName};
 use halcyon_syntax::{Error, Result};
@@ -442,16 +443,8 @@ pub fn index_statement(table: &Table, index: &Index) -> String {
 
 /// Dropped columns in the order in which Cassandra's hash map has them.
 fn dropped(table: &Table) -> Vec<&DroppedColumn> {
-    let hash = |name: &str| {
-        let add = |hash: i32, byte: &u8| {
-            hash.wrapping_mul(31).wrapping_add(i32::from(byte.cast_signed()))
-        };
-        let hash = name.as_bytes().iter().rev().fold(1i32, add).cast_unsigned();
-        hash ^ (hash >> 16)
-    };
     let mut all: Vec<&DroppedColumn> = table.schema.dropped.iter().collect();
-    let buckets = (all.len() * 4 / 3 + 1).next_power_of_two() as u32;
-    all.sort_by_key(|column| hash(&column.name) & (buckets - 1));
+    java_hash::sort_copied(&mut all, |column| &column.name);
     all
 }
 

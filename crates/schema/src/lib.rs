@@ -28,6 +28,7 @@ pub mod function;
 #[cfg(test)]
 mod fuzz_smoke;
 pub mod index;
+mod java_hash;
 mod local;
 pub mod mask;
 mod options;

@@ -12,6 +12,19 @@ impl CqlType {
     /// Parses the CQL spelling. `user_types` resolves the names of user types (lower-cased unless quoted; a keyspace
     /// in front is dropped, since a user type belongs to the table's keyspace).
     pub fn parse_cql(text: &str, user_types: UserTypes<'_>) -> Result<CqlType, TypeError> {
+        CqlType::parse_with(text, user_types, true)
+    }
+
+    /// As `parse_cql`, of a statement: no collection has counters, which those of super columns have.
+    pub fn parse_stated(text: &str, user_types: UserTypes<'_>) -> Result<CqlType, TypeError> {
+        CqlType::parse_with(text, user_types, false)
+    }
+
+    fn parse_with(
+        text: &str,
+        user_types: UserTypes<'_>,
+        has_counters: bool,
+    ) -> Result<CqlType, TypeError> {
         if text.eq_ignore_ascii_case("empty") {
             return Ok(CqlType::Empty);
         }
@@ -20,8 +33,7 @@ impl CqlType {
         if let Some(c) = parser.peek() {
             return Err(parser.error(format!("end expected, found '{c}'")));
         }
-        check(&parsed, false)
-            .map_err(|rule| TypeError::NotAllowed(format!("{rule}: {}", text.trim())))?;
+        Check { has_counters, whole: (parsed.thawed(), text.trim()) }.one(&parsed, false)?;
         Ok(parsed)
     }
 
@@ -185,12 +197,7 @@ impl<'a> Parser<'a> {
     }
 
     fn tuple_field(&mut self, depth: usize) -> Result<CqlType, TypeError> {
-        match self.cql_type(depth)? {
-            CqlType::Counter => {
-                Err(TypeError::NotAllowed("Counters are not allowed inside tuples".into()))
-            }
-            field => Ok(field.implied_frozen()),
-        }
+        Ok(self.cql_type(depth)?.implied_frozen())
     }
 
     fn vector(&mut self, depth: usize) -> Result<CqlType, TypeError> {
@@ -210,7 +217,9 @@ impl<'a> Parser<'a> {
             };
         }
         let Some(found) = (self.user_types)(&name) else {
-            return Err(TypeError::Unknown(name));
+            // Until `check` refuses it, after what it refuses of a collection that it is in.
+            let (keyspace, name, fields) = (String::new(), name.into_bytes(), Vec::new());
+            return Ok(CqlType::Udt(Box::new(UserType { keyspace, name, fields })));
         };
         let found = CqlType::Udt(Box::new(found));
         self.parts += found.parts();
@@ -235,36 +244,96 @@ fn frozen(inner: CqlType) -> Result<CqlType, TypeError> {
     }
 }
 
-/// Checks the element type of a collection. Counters are allowed (for super columns), except as map keys.
-fn check(cql_type: &CqlType, frozen: bool) -> Result<(), &'static str> {
-    let multi_cell = |element: &CqlType| match element {
-        CqlType::Udt(_) if !frozen => Err("Non-frozen UDTs are not allowed inside collections"),
-        element if !frozen && element.is_multi_cell() => {
-            Err("Non-frozen collections are not allowed inside collections")
+/// Checks types after they are parsed, each before those that it is made of, as Cassandra does.
+struct Check<'a> {
+    has_counters: bool,
+    /// The whole type, and its text.
+    whole: (&'a CqlType, &'a str),
+}
+
+impl Check<'_> {
+    /// `frozen`: it is inside of a type that freezes.
+    fn one(&self, cql_type: &CqlType, frozen: bool) -> Result<(), TypeError> {
+        let mut parts = cql_type.children();
+        match cql_type {
+            CqlType::List(e) | CqlType::Set(e) => {
+                self.collection(cql_type, None, e, frozen)?;
+            }
+            CqlType::Map(k, v) => {
+                self.collection(cql_type, Some(k), v, frozen)?;
+                parts.reverse();
+            }
+            CqlType::Udt(udt) if udt.fields.is_empty() => {
+                return Err(TypeError::Unknown(String::from_utf8_lossy(&udt.name).into_owned()));
+            }
+            // Its fields were checked when it was created.
+            CqlType::Udt(_) => return Ok(()),
+            _ => {}
         }
-        _ => Ok(()),
-    };
-    match cql_type {
-        CqlType::Set(e) if **e == CqlType::Duration => {
-            return Err("Durations are not allowed inside sets");
+        let is_tuple = matches!(cql_type, CqlType::Tuple(_));
+        let frozen = frozen || is_tuple || matches!(cql_type, CqlType::Frozen(_));
+        for part in parts {
+            if is_tuple && *part == CqlType::Counter {
+                let what = "Counters are not allowed inside tuples";
+                return Err(TypeError::NotAllowed(what.to_owned()));
+            }
+            self.one(part, frozen)?;
         }
-        CqlType::Map(k, _) if **k == CqlType::Counter => {
-            return Err("Counters are not allowed inside collections");
-        }
-        CqlType::Map(k, _) if **k == CqlType::Duration => {
-            return Err("Durations are not allowed as map keys");
-        }
-        CqlType::List(e) | CqlType::Set(e) => multi_cell(e)?,
-        CqlType::Map(k, v) => {
-            multi_cell(v)?;
-            multi_cell(k)?;
-        }
-        // Its fields were checked when it was created.
-        CqlType::Udt(_) => return Ok(()),
-        _ => {}
+        Ok(())
     }
-    let frozen = frozen || matches!(cql_type, CqlType::Frozen(_) | CqlType::Tuple(_));
-    cql_type.children().into_iter().try_for_each(|child| check(child, frozen))
+
+    fn collection(
+        &self,
+        whole: &CqlType,
+        key: Option<&CqlType>,
+        value: &CqlType,
+        frozen: bool,
+    ) -> Result<(), TypeError> {
+        let multi_cell = |element: &CqlType| match element {
+            CqlType::Udt(_) if !frozen => {
+                Some("Non-frozen UDTs are not allowed inside collections")
+            }
+            element if !frozen && element.is_multi_cell() => {
+                Some("Non-frozen collections are not allowed inside collections")
+            }
+            _ => None,
+        };
+        let of_value = multi_cell(value).or(match (value, whole) {
+            (CqlType::Counter, _) if !self.has_counters => Some(COUNTERS),
+            (CqlType::Duration, CqlType::Set(_)) => Some("Durations are not allowed inside sets"),
+            _ => None,
+        });
+        let rule = of_value.or_else(|| match key? {
+            CqlType::Counter => Some(COUNTERS),
+            CqlType::Duration => Some("Durations are not allowed as map keys"),
+            key => multi_cell(key),
+        });
+        let Some(rule) = rule else { return Ok(()) };
+        let shown = match std::ptr::eq(whole, self.whole.0) {
+            true => self.whole.1.to_owned(),
+            false => spelled(whole, frozen),
+        };
+        Err(TypeError::NotAllowed(format!("{rule}: {shown}")))
+    }
+}
+
+const COUNTERS: &str = "Counters are not allowed inside collections";
+
+/// A part of a type as messages show it: `frozen` stands wherever it is implied, but not around tuples (`CQL3Type.Raw.toString`).
+fn spelled(cql_type: &CqlType, frozen: bool) -> String {
+    let text = match cql_type {
+        CqlType::Frozen(inner) => return spelled(inner, true),
+        CqlType::List(e) => format!("list<{}>", spelled(e, frozen)),
+        CqlType::Set(e) => format!("set<{}>", spelled(e, frozen)),
+        CqlType::Map(k, v) => format!("map<{}, {}>", spelled(k, frozen), spelled(v, frozen)),
+        CqlType::Tuple(fields) => {
+            let fields: Vec<String> = fields.iter().map(|field| spelled(field, true)).collect();
+            return format!("tuple<{}>", fields.join(", "));
+        }
+        CqlType::Vector(e, n) => return format!("vector<{}, {n}>", spelled(e, false)),
+        other => other.cql_name(),
+    };
+    if frozen && cql_type.is_multi_cell() { format!("frozen<{text}>") } else { text }
 }
 
 fn native(name: &str) -> Option<CqlType> {

@@ -9,7 +9,7 @@ use halcyon_model::request::SchemaAction;
 use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableSchema};
 use halcyon_model::types::quote_identifier_if_needed;
 
-use super::column_type::{expand_user_types, resolve};
+use super::column_type::{expand_user_types, nests_cells, resolve};
 use super::context::{
     Change, Context, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
@@ -195,7 +195,7 @@ fn add(
 ) -> Result<Option<ColumnMask>> {
     let name = &column.name.text;
     let cql_type = resolve(&column.column_type, keyspace)?;
-    let mask = mask::of_column(schema, column, &cql_type, context)?;
+    let mask = mask::of_column((&schema.keyspace, &schema.name), column, &cql_type, context)?;
     if all_columns(schema).any(|known| known.name == *name) {
         if if_not_exists {
             return Ok(None);
@@ -207,6 +207,11 @@ fn add(
     }
     if column.is_static && schema.clustering.is_empty() {
         return Err(useless_static());
+    }
+    if nests_cells(&cql_type) {
+        return Err(invalid(format!(
+            "Non-frozen UDTs with nested non-frozen collections are not supported for column {name}"
+        )));
     }
     if let Some(dropped) = schema.dropped.iter().find(|known| known.name == *name) {
         check_again(dropped, &cql_type, column.is_static)?;

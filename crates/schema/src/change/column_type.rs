@@ -20,15 +20,13 @@ pub(super) fn resolve(text: &TypeText, keyspace: &Keyspace) -> Result<CqlType> {
         let found = known("empty").map(|found| CqlType::Udt(Box::new(found)));
         return found.ok_or_else(|| invalid(unknown("empty")));
     }
-    let parsed = CqlType::parse_cql(&text.text, &known).map_err(|error| {
+    CqlType::parse_stated(&text.text, &known).map_err(|error| {
         invalid(match error {
             TypeError::Unknown(name) => unknown(&name),
             TypeError::NotAllowed(what) => what,
             TypeError::Syntax { .. } => error.to_string(),
         })
-    })?;
-    check(&parsed, &text.text)?;
-    Ok(parsed)
+    })
 }
 
 /// Refuses a type of another keyspace.
@@ -62,20 +60,12 @@ fn check_vectors(tokens: &[Token<'_>]) -> Result<()> {
     Ok(())
 }
 
-fn check(cql_type: &CqlType, text: &str) -> Result<()> {
-    let holds_counter = |inner: &CqlType| matches!(inner, CqlType::Counter);
-    if let CqlType::List(_) | CqlType::Set(_) | CqlType::Map(..) = cql_type.thawed()
-        && cql_type.thawed().children().into_iter().any(holds_counter)
-    {
-        return Err(invalid(format!("Counters are not allowed inside collections: {text}")));
+/// Whether it is a user type of cells in which something else has cells: no column is.
+pub(super) fn nests_cells(cql_type: &CqlType) -> bool {
+    match cql_type {
+        CqlType::Udt(udt) => udt.fields.iter().any(|(_, field)| field.is_multi_cell()),
+        _ => false,
     }
-    if let CqlType::Udt(udt) = cql_type
-        && udt.fields.iter().any(|(_, field)| field.is_multi_cell())
-    {
-        let what = "Non-frozen UDTs with nested non-frozen collections are not supported";
-        return Err(invalid(what.to_owned()));
-    }
-    Ok(())
 }
 
 /// Whether a type mentions a user type, at any depth.

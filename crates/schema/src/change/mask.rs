@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use halcyon_model::CqlType;
-use halcyon_model::schema::TableSchema;
 use halcyon_syntax::ast::{ColumnText, MaskText, Name};
 use halcyon_syntax::{Error, Result};
 
@@ -23,24 +22,24 @@ pub(super) fn check_enabled(context: &Context<'_>) -> Result<()> {
 }
 
 fn find(
-    schema: &TableSchema,
+    (keyspace, table): (&str, &str),
     name: &str,
     cql_type: &CqlType,
     mask: &MaskText,
     context: &Context<'_>,
 ) -> Result<ColumnMask> {
-    let (keyspace, table, cql_type) = (&schema.keyspace, &schema.name, cql_type.base());
+    let cql_type = cql_type.base();
     (context.find_mask)(MaskedColumn { keyspace, table, name, cql_type }, mask)
 }
 
-/// The mask of a column that a table gets.
+/// The mask of a column that a table (of a keyspace) gets.
 pub(super) fn of_column(
-    schema: &TableSchema,
+    table: (&str, &str),
     column: &ColumnText,
     cql_type: &CqlType,
     context: &Context<'_>,
 ) -> Result<Option<ColumnMask>> {
-    let find = |mask| find(schema, &column.name.text, cql_type, mask, context);
+    let find = |mask| find(table, &column.name.text, cql_type, mask, context);
     column.mask.as_ref().map(find).transpose()
 }
 
@@ -62,7 +61,8 @@ pub(super) fn alter(
             ))),
         };
     };
-    let found = |mask| find(&table.schema, name, &known.cql_type, mask, context);
+    let of = (table.schema.keyspace.as_str(), table.schema.name.as_str());
+    let found = |mask| find(of, name, &known.cql_type, mask, context);
     match mask.map(found).transpose()? {
         None => table.masks.remove(name),
         Some(mask) => table.masks.insert(name.clone(), mask),

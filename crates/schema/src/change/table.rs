@@ -8,17 +8,18 @@ use halcyon_model::CqlType;
 use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_model::schema::{ColumnDef, TableSchema};
 
-use super::column_type::resolve;
+use super::column_type::{nests_cells, resolve};
 use super::compact;
 use super::context::{
-    Change, Context, existing, first_duplicate, forbidden, invalid, keyspace_name, unchanged,
-    with_keyspace,
+    Change, Context, existing, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
 };
 use super::guard::{check_compression, violated};
 use super::{mask, table_options};
 use crate::catalog::{Catalog, Keyspace, Table, TableKind, refuse_derived};
 use crate::checks;
-use halcyon_syntax::ast::{CreateTable, Name, PrimaryKey, QualifiedName};
+use crate::java_hash;
+use crate::mask::ColumnMask;
+use halcyon_syntax::ast::{ColumnText, CreateTable, Name, PrimaryKey, QualifiedName};
 use halcyon_syntax::{Error, Result};
 
 pub(super) fn event(action: SchemaAction, keyspace: &str, name: &str) -> SchemaChange {
@@ -32,11 +33,15 @@ pub(super) fn create(
     context: &Context<'_>,
 ) -> Result<Change> {
     let name = &create.name.name;
-    let key = declared_key(create)?;
+    check_text(create)?;
     let keyspace = keyspace_name(&create.name, context)?;
+    let key = declared_key(create)?;
     forbidden(catalog, keyspace, "CREATE", &format!("all tables in {keyspace}"))?;
     let given = &create.properties.options;
     let options = table_options::for_new_table(given, context.default_compaction)?;
+    if create.columns.iter().any(|column| column.mask.is_some()) {
+        mask::check_enabled(context)?;
+    }
     let known = existing(catalog, keyspace)?;
     if known.tables.contains_key(name) {
         if create.if_not_exists {
@@ -51,34 +56,26 @@ pub(super) fn create(
         });
     }
     table_options::check_names(given)?;
-    if create.columns.iter().any(|column| column.mask.is_some()) {
-        mask::check_enabled(context)?;
-    }
-    check_key(create, key)?;
+    table_options::check(&options)?;
+    let mut declared = Declared::of(create, known, context)?;
+    check_key(create, key, &declared)?;
     check_order(create, key)?;
-    let mut schema = columns(create, key, known)?;
+    let masks = std::mem::take(&mut declared.masks);
+    let mut schema = columns(create, key, declared, known)?;
     schema.options = options;
     schema.options.compact_storage = create.properties.compact_storage;
-    checks::table_name(keyspace, name)?;
-    checks::counters(&schema)?;
-    table_options::check(&schema.options)?;
     if checks::is_counter(&schema) && schema.options.default_time_to_live > 0 {
         return Err(counter_ttl());
     }
     let id = table_options::table_id(given)?.unwrap_or(context.table_id);
+    checks::table_name(keyspace, name)?;
+    checks::counters(&schema)?;
     if let Some(other) = catalog.tables().find(|table| table.id == id) {
         return Err(invalid(format!("Table with id exists already: {}", other.full_name())));
     }
     check_compression(context.guard, &schema.options)?;
     schema.id = Some(id);
-    let mut table = Table::new(id, TableKind::Regular, schema);
-    for column in &create.columns {
-        let name = &column.name.text;
-        let known = table.all_columns().find(|known| known.name == *name);
-        let Some(cql_type) = known.map(|known| &known.cql_type) else { continue };
-        let mask = mask::of_column(&table.schema, column, cql_type, context)?;
-        table.masks.extend(mask.map(|mask| (name.clone(), mask)));
-    }
+    let table = Table { masks, ..Table::new(id, TableKind::Regular, schema) };
     let mut changed = Keyspace::clone(known);
     changed.tables.insert(name.clone(), Arc::new(table));
     Ok(with_keyspace(catalog, changed, event(SchemaAction::Created, keyspace, name)))
@@ -88,55 +85,100 @@ pub(super) fn counter_ttl() -> Error {
     Error::invalid_request("Cannot set default_time_to_live on a table with counters")
 }
 
-/// The only primary key of the statement. Errors of the text alone come before those of the catalog.
-fn declared_key(create: &CreateTable) -> Result<&PrimaryKey> {
-    let written = match &create.name.keyspace {
-        Some(keyspace) => format!("{keyspace}.{}", create.name.name),
-        None => create.name.name.clone(),
-    };
-    if let Some(name) = first_duplicate(create.columns.iter().map(|column| &column.name.text)) {
-        let what = format!("Duplicate column '{name}' declaration for table '{written}'");
+/// The table's name as it is written.
+fn written(name: &QualifiedName) -> String {
+    match &name.keyspace {
+        Some(keyspace) => format!("{keyspace}.{}", name.name),
+        None => name.name.clone(),
+    }
+}
+
+/// Refuses what Cassandra refuses while it reads the text, in the order of the text.
+fn check_text(create: &CreateTable) -> Result<()> {
+    let table = written(&create.name);
+    let column = repeated(create.columns.iter().map(|column| &column.name));
+    let key = create.primary_keys.get(1).and_then(|key| key.partition_key.first());
+    // A column is declared before the words behind it make it the key.
+    if let Some(name) = column.filter(|name| key.is_none_or(|key| name.location <= key.location)) {
+        let what = format!("Duplicate column '{}' declaration for table '{table}'", name.text);
         return Err(invalid(what));
     }
-    let order = &create.properties.clustering_order;
-    if let Some(name) = first_duplicate(order.iter().map(|(name, _)| &name.text)) {
+    if key.is_some() {
         return Err(invalid(format!(
-            "Duplicate column '{name}' in CLUSTERING ORDER BY clause for table '{written}'"
+            "Multiple PRIMARY KEY specified for table '{table}' (exactly one required)"
         )));
     }
-    match create.primary_keys.as_slice() {
-        [key] => Ok(key),
-        [] => Err(invalid(format!(
-            "No PRIMARY KEY specifed for table '{written}' (exactly one required)"
-        ))),
-        _ => Err(invalid(format!(
-            "Multiple PRIMARY KEY specified for table '{written}' (exactly one required)"
+    match repeated(create.properties.clustering_order.iter().map(|(name, _)| name)) {
+        None => Ok(()),
+        Some(name) => Err(invalid(format!(
+            "Duplicate column '{}' in CLUSTERING ORDER BY clause for table '{table}'",
+            name.text
         ))),
     }
 }
 
-/// The key is made of columns that are declared, each once, none static.
-fn check_key(create: &CreateTable, key: &PrimaryKey) -> Result<()> {
-    let table = &create.name.name;
-    let declared: BTreeMap<&str, _> =
-        create.columns.iter().map(|column| (column.name.text.as_str(), column)).collect();
+/// The first name that has been there before.
+fn repeated<'a>(mut names: impl Iterator<Item = &'a Name>) -> Option<&'a Name> {
     let mut seen = BTreeSet::new();
-    for name in key.partition_key.iter().chain(&key.clustering) {
-        let Some(column) = declared.get(name.text.as_str()) else {
+    names.find(|name| !seen.insert(&name.text))
+}
+
+fn declared_key(create: &CreateTable) -> Result<&PrimaryKey> {
+    create.primary_keys.first().ok_or_else(|| {
+        let table = written(&create.name);
+        invalid(format!("No PRIMARY KEY specifed for table '{table}' (exactly one required)"))
+    })
+}
+
+/// The columns of a statement, with their types looked up.
+struct Declared<'a> {
+    /// By name: the column, and whether it is static.
+    columns: BTreeMap<&'a str, (ColumnDef, bool)>,
+    masks: BTreeMap<String, ColumnMask>,
+}
+
+impl<'a> Declared<'a> {
+    fn of(create: &'a CreateTable, keyspace: &Keyspace, context: &Context<'_>) -> Result<Self> {
+        let table = (keyspace.name.as_str(), create.name.name.as_str());
+        let mut declared = Declared { columns: BTreeMap::new(), masks: BTreeMap::new() };
+        let mut columns: Vec<&ColumnText> = create.columns.iter().collect();
+        java_hash::sort_filled(&mut columns, |column| &column.name.text);
+        for column in columns {
+            let name = &column.name.text;
+            let cql_type = resolve(&column.column_type, keyspace)?;
+            let mask = mask::of_column(table, column, &cql_type, context)?;
+            declared.masks.extend(mask.map(|mask| (name.clone(), mask)));
+            let def = ColumnDef { name: name.clone(), cql_type };
+            declared.columns.insert(name, (def, column.is_static));
+        }
+        match declared.columns.values().any(|(column, _)| nests_cells(&column.cql_type)) {
+            false => Ok(declared),
+            true => Err(Error::invalid_request(
+                "Non-frozen UDTs with nested non-frozen collections are not supported",
+            )),
+        }
+    }
+}
+
+/// The key is made of columns that are declared, each once, none static, of types that a key may have.
+fn check_key(create: &CreateTable, key: &PrimaryKey, declared: &Declared<'_>) -> Result<()> {
+    let table = &create.name.name;
+    let mut seen = BTreeSet::new();
+    for Name { text, .. } in key.partition_key.iter().chain(&key.clustering) {
+        let Some((column, is_static)) = declared.columns.get(text.as_str()) else {
             return Err(invalid(format!(
-                "Unknown column '{}' referenced in PRIMARY KEY for table '{table}'",
-                name.text
+                "Unknown column '{text}' referenced in PRIMARY KEY for table '{table}'"
             )));
         };
-        if column.is_static {
-            let what = format!("Static column '{}' cannot be part of the PRIMARY KEY", name.text);
-            return Err(invalid(what));
-        }
-        if !seen.insert(&name.text) {
+        if !seen.insert(text) {
             return Err(invalid(format!(
-                "Duplicate column '{}' in PRIMARY KEY clause for table '{table}'",
-                name.text
+                "Duplicate column '{text}' in PRIMARY KEY clause for table '{table}'"
             )));
+        }
+        checks::key_column(column)?;
+        if *is_static {
+            let what = format!("Static column '{text}' cannot be part of the PRIMARY KEY");
+            return Err(invalid(what));
         }
     }
     Ok(())
@@ -173,7 +215,12 @@ fn check_order(create: &CreateTable, key: &PrimaryKey) -> Result<()> {
     Ok(())
 }
 
-fn columns(create: &CreateTable, key: &PrimaryKey, keyspace: &Keyspace) -> Result<TableSchema> {
+fn columns(
+    create: &CreateTable,
+    key: &PrimaryKey,
+    declared: Declared<'_>,
+    keyspace: &Keyspace,
+) -> Result<TableSchema> {
     let mut schema = TableSchema {
         keyspace: keyspace.name.clone(),
         name: create.name.name.clone(),
@@ -186,12 +233,7 @@ fn columns(create: &CreateTable, key: &PrimaryKey, keyspace: &Keyspace) -> Resul
         options: Default::default(),
         strict_liveness: false,
     };
-    let mut defs: BTreeMap<&str, (ColumnDef, bool)> = BTreeMap::new();
-    for column in &create.columns {
-        let cql_type = resolve(&column.column_type, keyspace)?;
-        let def = ColumnDef { name: column.name.text.clone(), cql_type };
-        defs.insert(&column.name.text, (def, column.is_static));
-    }
+    let mut defs = declared.columns;
     let mut take = |name: &Name| Some(defs.remove(name.text.as_str())?.0);
     for name in &key.partition_key {
         schema.partition_key.extend(take(name));
@@ -199,7 +241,6 @@ fn columns(create: &CreateTable, key: &PrimaryKey, keyspace: &Keyspace) -> Resul
     for name in &key.clustering {
         schema.clustering.extend(take(name));
     }
-    schema.partition_key.iter().chain(&schema.clustering).try_for_each(checks::key_column)?;
     // The order names the columns from the first on (`check_order`).
     for (column, (_, descending)) in
         schema.clustering.iter_mut().zip(&create.properties.clustering_order)

@@ -16,6 +16,7 @@ use super::context::{
 };
 use super::guard::{check_count, check_vector};
 use crate::catalog::{Catalog, Keyspace, Table, TableKind};
+use crate::java_hash;
 use halcyon_syntax::Result;
 use halcyon_syntax::ast::{CreateType, Name, QualifiedName, TypeChange, TypeText};
 use halcyon_syntax::lexer::{TokenKind, tokens};
@@ -209,14 +210,20 @@ fn check_initial_states(keyspace: &Keyspace, user_type: &UserType) -> Result<()>
 fn rename(user_type: &mut UserType, renames: &[(Name, Name)], if_exists: bool) -> Result<()> {
     let full = full_name(user_type);
     let keyspace = user_type.keyspace.clone();
+    // Of several new names of one field the last one counts.
+    let last: BTreeMap<&str, &str> =
+        renames.iter().map(|(from, to)| (from.text.as_str(), to.text.as_str())).collect();
+    let mut renames: Vec<(&str, &str)> = last.into_iter().collect();
+    java_hash::sort_filled(&mut renames, |(from, _)| from);
+    // Each is found by the name that it had before the statement.
+    let before: Vec<Vec<u8>> = user_type.fields.iter().map(|(field, _)| field.clone()).collect();
     for (from, to) in renames {
-        let field = user_type.fields.iter_mut().find(|(field, _)| *field == from.text.as_bytes());
-        match field {
-            Some((name, _)) => *name = to.text.clone().into_bytes(),
+        let at = before.iter().position(|field| field == from.as_bytes());
+        match at.and_then(|at| user_type.fields.get_mut(at)) {
+            Some((name, _)) => *name = to.as_bytes().to_vec(),
             None if if_exists => {}
             None => {
-                let what = format!("Unkown field {} in user type {full}", from.text);
-                return Err(invalid(what));
+                return Err(invalid(format!("Unkown field {from} in user type {full}")));
             }
         }
     }

@@ -10,7 +10,8 @@ use halcyon_model::schema::{ColumnDef, ColumnKind, TableSchema};
 use halcyon_model::types::quote_identifier_if_needed as quoted;
 
 use super::context::{
-    Change, Context, first_duplicate, forbidden, invalid, keyspace_name, unchanged, with_keyspace,
+    Change, Context, first_duplicate, forbidden, invalid, keyspace_name, system_keyspace,
+    unchanged, with_keyspace,
 };
 use super::guard::{check_count, check_properties};
 use super::mask;
@@ -363,6 +364,7 @@ fn find<'a>(
     context: &Context<'a>,
 ) -> Result<FoundView<'a>> {
     let keyspace = keyspace_name(name, context)?;
+    system_keyspace(catalog, keyspace)?;
     let known = catalog.keyspace(keyspace);
     let table = known.and_then(|known| known.tables.get(&name.name));
     let found =

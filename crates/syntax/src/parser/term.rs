@@ -1,10 +1,12 @@
 //! Terms: the grammar of values.
 
+use std::collections::HashMap;
+
 use super::arithmetic::{Operand, sum};
 use super::cursor::Cursor;
 use super::types::{native_type, type_text};
 use super::words;
-use crate::ast::{ArithmeticOperator, LiteralKind, QualifiedName, RawTerm, TypeText};
+use crate::ast::{ArithmeticOperator, LiteralKind, Name, QualifiedName, RawTerm, TypeText};
 use crate::error::Result;
 use crate::lexer::{Token, TokenKind};
 
@@ -171,6 +173,20 @@ fn list(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
     Ok(RawTerm::List(terms))
 }
 
+/// Of several values of one field the last one counts.
+fn last_of_each(fields: Vec<(Name, RawTerm)>) -> Vec<(Name, RawTerm)> {
+    let mut places = HashMap::new();
+    let mut kept: Vec<(Name, RawTerm)> = Vec::with_capacity(fields.len());
+    for (field, value) in fields {
+        let place = *places.entry(field.text.clone()).or_insert(kept.len());
+        match kept.get_mut(place) {
+            Some((_, known)) => *known = value,
+            None => kept.push((field, value)),
+        }
+    }
+    kept
+}
+
 /// A set, a map or a user type.
 fn braces(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
     cursor.expect_symbol("{")?;
@@ -184,7 +200,7 @@ fn braces(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
             Ok((field, term(cursor)?))
         })?;
         cursor.expect_symbol("}")?;
-        return Ok(RawTerm::UserType(fields));
+        return Ok(RawTerm::UserType(last_of_each(fields)));
     }
     let first = term(cursor)?;
     let found = if cursor.eat_symbol(":") {

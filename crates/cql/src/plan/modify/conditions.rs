@@ -107,6 +107,8 @@ pub(super) fn prepare(
             return refuse(format!("PRIMARY KEY column '{}' cannot have IF conditions", name.text));
         }
     }
+    // Cassandra keeps those of static columns apart, and binds them last.
+    conditions.sort_by_key(|condition| condition.column.kind == ColumnKind::Static);
     Ok(Conditions::Columns(conditions))
 }
 
@@ -217,16 +219,10 @@ fn prepare_value(
 impl Conditions {
     pub(super) fn columns(&self) -> Vec<ColumnRef> {
         let Conditions::Columns(conditions) = self else { return Vec::new() };
-        let of = |is_static: bool| {
-            conditions
-                .iter()
-                .map(|condition| condition.column)
-                .filter(move |column| (column.kind == ColumnKind::Static) == is_static)
-        };
         let mut columns = Vec::new();
-        for column in of(false).chain(of(true)) {
-            if !columns.contains(&column) {
-                columns.push(column);
+        for Condition { column, .. } in conditions {
+            if !columns.contains(column) {
+                columns.push(*column);
             }
         }
         columns

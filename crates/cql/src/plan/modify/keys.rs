@@ -91,12 +91,14 @@ impl Restrictions {
         let token = token_bounds(self.token.as_ref(), execution)?;
         let mut keys = Vec::new();
         let mut combined = combinations(self.keys.iter(), &names, "partition key", execution)?;
-        // A refusal tells of the first key in the order of the types.
-        combined.sort_by(|a, b| {
+        let compare = |a: &[Vec<u8>], b: &[Vec<u8>]| {
             let types = table.schema.partition_key.iter().map(|def| &def.cql_type);
             let orders = types.zip(a.iter().zip(b)).map(|(of, (a, b))| of.compare(a, b));
             orders.fold(Ordering::Equal, Ordering::then)
-        });
+        };
+        // A refusal tells of the first key in the order of the types. Of keys that are equal by them the first one of the statement counts.
+        combined.sort_by(|a, b| compare(a, b));
+        combined.dedup_by(|a, b| compare(a, b).is_eq());
         for components in combined {
             let parts: Vec<&[u8]> = components.iter().map(Vec::as_slice).collect();
             for (def, part) in table.schema.partition_key.iter().zip(&parts) {

@@ -315,7 +315,8 @@ impl Restrictions {
             if let Some(def) = cql_type {
                 let compare = |a: &Tuple, b: &Tuple| compare_first(&def.cql_type, a, b);
                 values.sort_by(compare);
-                values.dedup();
+                // Of values that are equal by their type (1.0 and 1.00) the first one of the statement counts, as in Cassandra.
+                values.dedup_by(|a, b| compare(a, b).is_eq());
             }
             keys = product(&keys, &values, "partition key", execution.work)?;
             if keys.is_empty() {

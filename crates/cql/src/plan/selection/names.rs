@@ -64,7 +64,11 @@ pub(super) fn shown(selector: &RawSelector, known: &Known) -> String {
         }
         RawSelector::Term(term) => term.to_string(),
         RawSelector::TypeHint { to, selector } => {
-            format!("({}){}", shown_type(&to.text), name(selector))
+            let shown = match &**selector {
+                RawSelector::Map(entries) if !to.text.contains('<') => user_type(entries),
+                other => name(other),
+            };
+            format!("({}){shown}", shown_type(&to.text))
         }
         RawSelector::List(items) => format!("[{}]", joined(items)),
         RawSelector::Set(items) => format!("{{{}}}", joined(items)),
@@ -86,6 +90,20 @@ pub(super) fn shown(selector: &RawSelector, known: &Known) -> String {
         }
         RawSelector::Negate(of) => format!("-{}", name(of)),
     }
+}
+
+/// A literal of a user type. Of several values of one field the last one is shown.
+fn user_type(entries: &[(RawSelector, RawSelector)]) -> String {
+    let last: HashMap<String, &RawSelector> =
+        entries.iter().map(|(field, value)| (name(field), value)).collect();
+    let mut seen = HashSet::new();
+    let fields =
+        entries.iter().map(|(field, _)| name(field)).filter(|field| seen.insert(field.clone()));
+    let shown = |field: String| {
+        let value = last.get(&field).map_or_else(String::new, |value| name(value));
+        format!("{field}: {value}")
+    };
+    format!("{{{}}}", fields.map(shown).collect::<Vec<_>>().join(", "))
 }
 
 /// `writetime` and its like, as messages name them.

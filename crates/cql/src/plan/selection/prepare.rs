@@ -401,7 +401,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
         }
     }
 
-    /// The first of several values for one field counts.
+    /// The last of several values for one field counts.
     fn user_type(
         &mut self,
         fields: Vec<(&Name, &RawSelector)>,

@@ -398,7 +398,6 @@ fn user_type<'r>(
     let type_name = String::from_utf8_lossy(&udt.name).into_owned();
     let names: Vec<String> =
         udt.fields.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect();
-    // The last of several values for one field counts.
     let given: HashMap<&str, &'r RawTerm> =
         fields.iter().map(|(field, term)| (field.text.as_str(), term)).collect();
     for ((_, cql_type), name) in udt.fields.iter().zip(&names) {
@@ -412,13 +411,6 @@ fn user_type<'r>(
             ));
         }
     }
-    let known: HashSet<&str> = names.iter().map(String::as_str).collect();
-    if let Some((unknown, _)) = fields.iter().find(|(field, _)| !known.contains(&*field.text)) {
-        return invalid(format!(
-            "Unknown field '{}' in value of user defined type {type_name}",
-            unknown.text
-        ));
-    }
     let mut parts = Vec::with_capacity(names.len());
     for ((_, cql_type), name) in udt.fields.iter().zip(&names) {
         let spec = part_named(receiver, format!("{}.{name}", receiver.name), cql_type);
@@ -426,6 +418,13 @@ fn user_type<'r>(
             Some(term) => prepare_node(term, &spec, to)?,
             None => Node::Null,
         });
+    }
+    let known: HashSet<&str> = names.iter().map(String::as_str).collect();
+    if let Some((unknown, _)) = fields.iter().find(|(field, _)| !known.contains(&*field.text)) {
+        return invalid(format!(
+            "Unknown field '{}' in value of user defined type {type_name}",
+            unknown.text
+        ));
     }
     let multi_cell = receiver.cql_type.is_multi_cell();
     Ok(Composed { parts, shape: Shape::UserType { fields: names, name: type_name, multi_cell } })

@@ -45,7 +45,7 @@ pub(super) fn native(name: &str) -> QualifiedName {
 pub(crate) fn resolve_type(text: &TypeText, catalog: &Catalog, keyspace: &str) -> Result<CqlType> {
     let types = catalog.keyspace(keyspace).map(|keyspace| &keyspace.types);
     let find = |name: &str| types?.get(name).map(|user_type| user_type.as_ref().clone());
-    CqlType::parse_cql(&text.text, &find).map_err(|error| {
+    CqlType::parse_stated(&text.text, &find).map_err(|error| {
         Error::InvalidRequest(match error {
             TypeError::Unknown(name) => format!("Unknown type {keyspace}.{name}"),
             other => other.to_string(),

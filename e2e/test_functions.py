@@ -179,6 +179,78 @@ def of_masks():
     yield "DESCRIBE TABLE x.m"
 
 
+# Values without bytes, and with fewer parts than their type has.
+EMPTIES = [b"", b"\0\0\0\4\0\0\0\7", b"\xff\xff\xff\xff", None]
+PARTS = """return a == null ? "null" : a.isNull(0) + " " + a.isNull(1) + " " + a.getInt(0) + " " + a.getString(1);"""
+FIELDS = """return a == null ? "null" : a.isNull("a") + " " + a.isNull("b") + " " + a.getInt("a") + " " + a.getString("b");"""
+
+
+def of_empty_tuples():
+    """Statements and their values."""
+    yield "CREATE TABLE x.e (k int PRIMARY KEY, t tuple<int, text>, u frozen<u>)", ()
+    for k, value in enumerate(EMPTIES):
+        for column in "tu":
+            yield f"INSERT INTO x.e (k, {column}) VALUES ({k}, ?)", (value,)
+    for more in ("CALLED", "RETURNS NULL"):
+        yield function("parts", "a tuple<int, text>", "text", PARTS, more), ()
+        yield function("fields", "a u", "text", FIELDS, more), ()
+        yield "SELECT k, parts(t), fields(u), t, u FROM x.e", ()
+    yield function("same_tuple", "a tuple<int, text>", "tuple<int, text>", "return a;"), ()
+    yield function("same_type", "a u", "u", "return a;"), ()
+    yield function("new_tuple", "a int", "tuple<int, text>", "return udfContext.newReturnTupleValue();"), ()
+    yield function("new_type", "a int", "u", "return udfContext.newReturnUDTValue();"), ()
+    yield function("size", "a list<tuple<int, text>>", "int", "return a.get(0).isNull(0) ? -1 : a.get(0).getInt(0);"), ()
+    yield "SELECT k, same_tuple(t), same_type(u), new_tuple(k), new_type(k), parts(new_tuple(k)), fields(new_type(k)) FROM x.e", ()
+    yield "SELECT size([t]) FROM x.e WHERE k = 0", ()
+    yield "SELECT size([t]) FROM x.e WHERE k = 1", ()
+    yield function("counted", "s tuple<int, text>, a int", "tuple<int, text>", "s.setInt(0, s.getInt(0) + a); return s;", "RETURNS NULL"), ()
+    yield aggregate("counts_of", "int", "counted", "tuple<int, text>", "INITCOND (null, null)"), ()
+    yield aggregate("counts_of_none", "int", "counted", "tuple<int, text>"), ()
+    yield "SELECT counts_of(k), counts_of_none(k) FROM x.e", ()
+
+
+def of_names_of_natives():
+    """User-defined functions that stand beside native ones."""
+    yield "CREATE TABLE x.n (k int PRIMARY KEY, v int, w text, b bigint)"
+    yield "INSERT INTO x.n (k, v, w, b) VALUES (1, -5, 'q', 8)"
+    yield "INSERT INTO x.n (k, v, w, b) VALUES (2, 6, 'r', -9)"
+    for name, arguments, returns, body in [
+        ("abs", "a int", "int", "return 1000 + a;"),
+        ("abs", "a text", "text", 'return "user " + a;'),
+        ("round", "a bigint", "bigint", "return 2000 + a;"),
+        ("now", "", "int", "return 1;"),
+        ("uuid", "a int", "int", "return a;"),
+        ("tojson", "a int", "text", 'return "json";'),
+        ("max", "a int", "int", "return 3000 + a;"),
+        ("count", "a int", "int", "return 4000 + a;"),
+        ("mask_null", "a int", "int", "return 5000 + a;"),
+        ("token", "a int", "int", "return 6000 + a;"),
+        ("writetime", "a int", "int", "return 7000 + a;"),
+        ("intasblob", "a int", "blob", "return null;"),
+        ("minus", "s int, a int", "int", "return s - a;"),
+    ]:
+        yield function(f'"{name}"' if name in ("token", "writetime", "count") else name, arguments, returns, body)
+    yield aggregate("sum", "int", "minus", "int", "INITCOND 0")
+    yield aggregate("min", "int", "minus", "int", "INITCOND 0")
+    for call in [
+        "abs(v)", "abs(w)", "abs(b)", "abs(k)", "abs(null)", "abs(1)", "abs('x')", "abs((int) 1)", "round(b)", "round(v)", "uuid(k)", "tojson(v)",
+        "tojson(w)", "max(v)", "max(w)", "count(v)", "mask_null(v)", "token(k)", '"token"(k)', '"writetime"(v)', "intasblob(v)", "sum(v)", "sum(b)",
+        "min(v)", "min(w)", "abs(abs(v))", "abs(sum(v))", "sum(abs(v))",
+    ]:  # fmt: skip
+        for keyspace in ("", "x.", "system."):
+            yield f"SELECT {keyspace}{call} FROM x.n"
+    yield "SELECT now(), x.now() FROM x.n"
+    for call in ["abs(1)", "x.abs(1)", "system.abs(-1)", "round(1)", "x.round(1)", "now()", "x.now()"]:
+        yield f"SELECT v FROM x.n WHERE k = {call}"
+        yield f"INSERT INTO x.n (k, v) VALUES (9, {call})"
+        yield f"UPDATE x.n SET v = {call} WHERE k = 9"
+    yield "SELECT * FROM x.n WHERE k = 9"
+    for name in ["abs", "abs(int)", "abs(text)", "round", "sum", "max", "system.abs"]:
+        yield f"DROP FUNCTION {'' if '.' in name else 'x.'}{name}"
+    yield "DROP AGGREGATE x.sum"
+    yield "SELECT abs(v), sum(v), max(v) FROM x.n"
+
+
 @pytest.fixture(scope="module")
 def with_functions(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("functions")
@@ -199,9 +271,10 @@ def punctual(answered):
 def test_answers_are_cassandras(nodes, with_functions):
     clients = [Client(nodes.get("5.0.9").facts["native_port"]), Client(with_functions.port)]
     different = []
-    for part in (begin, of_types, of_places, of_bodies, of_aggregates, of_masks):
-        for text in part():
-            expected, found = (punctual(answer(client, text, None)) for client in clients)
+    for part in (begin, of_types, of_places, of_bodies, of_aggregates, of_masks, of_names_of_natives, of_empty_tuples):
+        for asked in part():
+            text, values = (asked, ()) if isinstance(asked, str) else asked
+            expected, found = (punctual(answer(client, text, None, values)) for client in clients)
             if expected != found:
                 different.append(f"{text}\n  C {expected}\n  H {found}")
     assert not different, f"{len(different)} differ\n" + "\n".join(different)

@@ -150,12 +150,12 @@ class Table:
         return text, page_size
 
 
-def answer(client, text, page_size=None):
+def answer(client, text, page_size=None, values=()):
     """All pages as one list that can be compared."""
     lines, state = [], None
     try:
         while True:
-            result = client.query(text, page_size, state)
+            result = client.query(text, page_size, state, values=values)
             if result is None:
                 return ["void"]
             columns, rows, state = result

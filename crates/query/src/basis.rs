@@ -11,7 +11,7 @@ use halcyon_schema::catalog::{Catalog, Table};
 
 #[derive(Debug)]
 pub(crate) struct Basis {
-    /// As the catalog has them; `None`: any change may concern it.
+    /// As the catalog has them; `None`: it is executed as it was written, whatever changes.
     tables: Option<Vec<Arc<Table>>>,
     types_version: [u8; 16],
     /// The schema under which it was last found to hold: there it need not be compared.
@@ -36,8 +36,9 @@ impl Basis {
             let now = catalog.table(&table.schema.keyspace, &table.schema.name);
             now.is_some_and(|now| Arc::ptr_eq(now, table))
         };
-        let holds = self.types_version == catalog.types_version
-            && self.tables.as_ref().is_some_and(|tables| tables.iter().all(same));
+        let holds = self.tables.as_ref().is_none_or(|tables| {
+            self.types_version == catalog.types_version && tables.iter().all(same)
+        });
         if holds {
             self.known.store(short(catalog), Relaxed);
         }

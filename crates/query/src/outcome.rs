@@ -5,6 +5,8 @@ use halcyon_guardrails::Guard;
 use halcyon_model::request::{Consistency, SchemaChange, Value};
 use halcyon_scan::Held;
 
+use crate::invalidated::Invalidated;
+
 /// The options of a QUERY, EXECUTE or BATCH message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QueryOptions<'a> {
@@ -50,6 +52,7 @@ pub enum Outcome {
     SetKeyspace(String),
     SchemaChange {
         change: SchemaChange,
+        invalidated: Invalidated,
         warnings: Vec<String>,
     },
 }
@@ -70,9 +73,9 @@ impl Outcome {
                 rows.warnings.append(&mut more);
                 Outcome::Rows(rows)
             }
-            Outcome::SchemaChange { change, mut warnings } => {
+            Outcome::SchemaChange { change, invalidated, mut warnings } => {
                 warnings.append(&mut more);
-                Outcome::SchemaChange { change, warnings }
+                Outcome::SchemaChange { change, invalidated, warnings }
             }
             Outcome::SetKeyspace(_) => self,
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use halcyon_io::{clock, spawn};
 use halcyon_model::Cursor;
 use halcyon_model::request::Value;
-use halcyon_query::{Error, Outcome, Result, password, prepare_in_time};
+use halcyon_query::{Error, Invalidated, Outcome, Result, password, prepare_in_time};
 
 use crate::internal;
 use crate::prepared::{Entry, Put, StatementId};
@@ -54,6 +54,17 @@ pub(crate) fn forget(shard: &Rc<ShardServer>, id: StatementId) {
         let _ = internal::execute(&shard.coordinator, DELETE, &[Value::Bytes(&id)]).await;
     })
     .detach();
+}
+
+/// Forgets what a change of the schema has made invalid, before the change is answered.
+pub(crate) async fn invalidate(shard: &ShardServer, invalidated: &Invalidated) {
+    if invalidated.is_nothing() {
+        return;
+    }
+    let gone = shard.shared.prepared.invalidate(invalidated);
+    let rows: Vec<_> = gone.iter().map(|id| vec![Value::Bytes(id)]).collect();
+    // If a deletion fails, the next start prepares or deletes the statement.
+    let _ = internal::execute_all(&shard.coordinator, DELETE, &rows).await;
 }
 
 /// Prepares the statements of earlier starts.

@@ -5,8 +5,10 @@
 //! 2. A shard looks into its own map first, then into the store, and keeps a copy of what it found.
 //! 3. The store is bounded by `prepared_statements_cache_size`: the statements that were used least recently go, and all shards
 //!    forget their copies (`generation`). The caller of an insertion gets the evicted ones, for `system.prepared_statements`.
-//! 4. After a change of its tables, or of types or functions, a statement is prepared again when it is next executed. If its columns or
-//!    variables are others now, it is forgotten instead, and the client prepares it again: what it knows of the columns would be wrong.
+//! 4. A change of the schema forgets the statements that Cassandra forgets then (`halcyon_query::Invalidated`): the client prepares them
+//!    again, and learns the new columns.
+//! 5. After other changes of its tables, or of types or functions, a statement is prepared again when it is next executed. If its columns
+//!    or variables are others now, as while a change is being made, it is forgotten too.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -17,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use halcyon_engine::Shard;
 use halcyon_io::Mutex;
 use halcyon_metrics::Counter;
-use halcyon_query::{PreparedStatement, weight};
+use halcyon_query::{Invalidated, PreparedStatement, weight};
 
 pub(crate) type StatementId = [u8; 16];
 
@@ -163,6 +165,22 @@ impl PreparedStatements {
             entry.size,
             self.capacity >> 20
         ))
+    }
+
+    /// Forgets what a change of the schema has made invalid.
+    pub(crate) fn invalidate(&self, invalidated: &Invalidated) -> Vec<StatementId> {
+        let mut state = self.state();
+        let invalid = state.entries.iter().filter(|(_, e)| invalidated.concerns(&e.statement));
+        let invalid: Vec<StatementId> = invalid.map(|(id, _)| *id).collect();
+        for id in &invalid {
+            if let Some(gone) = state.entries.remove(id) {
+                state.size -= gone.size;
+            }
+        }
+        if !invalid.is_empty() {
+            self.generation.fetch_add(1, Relaxed);
+        }
+        invalid
     }
 
     pub(crate) fn remove(&self, id: &StatementId) {

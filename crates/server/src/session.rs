@@ -606,8 +606,9 @@ async fn tell(
             connection.use_keyspace(&keyspace);
             connection.answer(to, &Response::SetKeyspace(&keyspace), &notes);
         }
-        Outcome::SchemaChange { change, mut warnings } => {
+        Outcome::SchemaChange { change, invalidated, mut warnings } => {
             notes.warnings.append(&mut warnings);
+            Box::pin(persisted::invalidate(shard, &invalidated)).await;
             Box::pin(shard.announce_everywhere(&change)).await;
             connection.answer(to, &Response::SchemaChange(&change), &notes);
         }

@@ -33,6 +33,7 @@ use halcyon_syntax::ast::{
 use crate::access::{self, Changed};
 use crate::coordinator::Coordinator;
 use crate::guard;
+use crate::invalidated::Invalidated;
 use crate::shards::on_shard;
 use crate::{Error, Outcome, QueryOptions, Result, views};
 
@@ -230,7 +231,7 @@ async fn change_schema(
         views::build(coordinator.shard(), view.id);
     }
     access::follow(coordinator, &statement.kind, &changed, principal).await?;
-    Ok(outcome(made))
+    Ok(outcome(made, &changed))
 }
 
 /// What a statement makes of the catalog, and the rows that say so. Not on a shard: even a change of one among a thousand tables walks all
@@ -343,9 +344,13 @@ async fn check_body(
     Ok(checked.map_err(|gone| Error::Server(gone.to_string()))?.ok_or_else(late)??)
 }
 
-fn outcome(made: Change) -> Outcome {
+fn outcome(made: Change, changed: &Changed) -> Outcome {
     match (made.event, made.warnings) {
-        (Some(change), warnings) => Outcome::SchemaChange { change, warnings },
+        (Some(change), warnings) => Outcome::SchemaChange {
+            change,
+            invalidated: Invalidated::of(changed.before.as_deref(), changed.after.as_deref()),
+            warnings,
+        },
         (None, warnings) if warnings.is_empty() => Outcome::Void,
         (None, warnings) => Outcome::Warned(warnings),
     }

@@ -1,7 +1,8 @@
-"""A client of the native protocol, version 4, that keeps values as the bytes that they are."""
+"""A client of the native protocol, version 4 (5: QUERY only), that keeps values as the bytes that they are."""
 
 import socket
 import struct
+import zlib
 from collections import defaultdict
 from typing import NamedTuple
 
@@ -69,17 +70,19 @@ class _Body:
         return NATIVE[kind]
 
 
-def _options(page_size, paging_state, consistency, serial, values):
+def _options(page_size, paging_state, consistency, serial, values, now=None):
+    """`now`: of version 5, the seconds that the request takes for the present."""
     flags = (0x01 if values else 0) | (0x04 if page_size else 0)
     flags |= (0x08 if paging_state is not None else 0) | (0x10 if serial is not None else 0)
-    options = struct.pack(">HB", consistency, flags)
+    options = struct.pack(">HB", consistency, flags) if now is None else struct.pack(">HI", consistency, flags | 0x100)
     if values:
         options += struct.pack(">H", len(values)) + b"".join(map(_value, values))
     if page_size:
         options += struct.pack(">i", page_size)
     if paging_state is not None:
         options += struct.pack(">i", len(paging_state)) + paging_state
-    return options if serial is None else options + struct.pack(">H", serial)
+    options += b"" if serial is None else struct.pack(">H", serial)
+    return options if now is None else options + struct.pack(">i", now)
 
 
 def _columns(answer, flags, count):
@@ -91,6 +94,18 @@ def _columns(answer, flags, count):
             answer.string(), answer.string()
         columns.append((answer.string(), answer.type()))
     return columns
+
+
+def _frame(envelope):
+    """A frame of version 5, not compressed, with one whole envelope."""
+    header = (len(envelope) | 1 << 17).to_bytes(3, "little")
+    crc = 0x875060
+    for byte in header:
+        crc ^= byte << 16
+        for _ in range(8):
+            crc = crc << 1 ^ (0x1974F0B if crc & 0x800000 else 0)
+    checked = zlib.crc32(envelope, zlib.crc32(b"\xfa\x2d\x55\xca"))
+    return header + crc.to_bytes(3, "little") + envelope + checked.to_bytes(4, "little")
 
 
 # By port: how many different statements are compared is told at the end of a run.
@@ -108,9 +123,9 @@ class Prepared(NamedTuple):
 
 
 class Client:
-    def __init__(self, port, login=None):
+    def __init__(self, port, login=None, version=4):
         """`login`: name and password; without, a server that wants them answers nothing else."""
-        self._asked = ASKED[port]
+        self._asked, self._version = ASKED[port], version
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS)
         self.warnings = []
         key, value = (struct.pack(">H", len(text)) + text for text in (b"CQL_VERSION", b"3.0.0"))
@@ -147,11 +162,11 @@ class Client:
         flags, count = answer.int(), answer.int()
         return Prepared(text, statement, variables, keys, [] if flags & 4 else _columns(answer, flags, count))
 
-    def query(self, text, page_size=None, paging_state=None, consistency=1, serial=None, values=()):
+    def query(self, text, page_size=None, paging_state=None, consistency=1, serial=None, values=(), now=None):
         """Columns, rows and paging state; `None` where there is no result set. Values are bytes, `None` or `UNSET`."""
         self._asked.add((text, tuple(values)))
         asked = struct.pack(">i", len(text.encode())) + text.encode()
-        return self._rows(QUERY, asked + _options(page_size, paging_state, consistency, serial, values))
+        return self._rows(QUERY, asked + _options(page_size, paging_state, consistency, serial, values, now))
 
     def execute(self, prepared, page_size=None, paging_state=None, consistency=1, serial=None, values=()):
         """What `prepare` answered, as `query` does."""
@@ -170,9 +185,15 @@ class Client:
         return columns, rows, state
 
     def _call(self, opcode, body):
-        self._socket.sendall(struct.pack(">BBhBi", 4, 0, 1, opcode, len(body)) + body)
-        _, flags, _, opcode, length = struct.unpack(">BBhBi", self._read(9))
-        answer = _Body(self._read(length))
+        envelope = struct.pack(">BBhBi", self._version, 0, 1, opcode, len(body)) + body
+        is_framed = self._version >= 5 and opcode != STARTUP
+        self._socket.sendall(_frame(envelope) if is_framed else envelope)
+        if is_framed:
+            answer = self._unframed()
+            _, flags, _, opcode, length = struct.unpack(">BBhBi", answer.take(9))
+        else:
+            _, flags, _, opcode, length = struct.unpack(">BBhBi", self._read(9))
+            answer = _Body(self._read(length))
         if flags & 0x02:
             answer.take(16)
         self.warnings = [answer.string() for _ in range(answer.short())] if flags & 0x08 else []
@@ -182,6 +203,13 @@ class Client:
                 answer.short()
                 message += f" required {answer.int()} alive {answer.int()}"
             raise Refused(f"{code:04x} {message}")
+        return answer
+
+    def _unframed(self):
+        """An answer that is one frame."""
+        length = int.from_bytes(self._read(6)[:3], "little") & 0x1FFFF
+        answer = _Body(self._read(length))
+        self._read(4)
         return answer
 
     def _read(self, count):

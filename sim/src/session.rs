@@ -247,7 +247,7 @@ impl Session {
             page_size: request.page_size,
             paging_state: request.paging_state.as_deref(),
             timestamp: request.timestamp,
-            now_in_seconds: i32::try_from(now).ok(),
+            now_in_seconds: u32::try_from(now).ok(),
             ..QueryParameters::new(Consistency::One)
         };
         let statements = request.statements.as_slice();

@@ -65,7 +65,7 @@ pub struct Options {
     pub paging_state: Option<Vec<u8>>,
     /// Microseconds; the client's.
     pub timestamp: Option<i64>,
-    pub now_in_seconds: Option<i32>,
+    pub now_in_seconds: Option<u32>,
 }
 
 /// A request that was answered.
@@ -259,7 +259,7 @@ impl Options {
                 false => None,
             },
             timestamp: if has(TIMESTAMP) { Some(from.long()?) } else { None },
-            now_in_seconds: if has(NOW) { Some(from.int()?) } else { None },
+            now_in_seconds: if has(NOW) { Some(from.int()?.cast_unsigned()) } else { None },
         })
     }
 }

@@ -313,7 +313,7 @@ fn put_parameters(body: &mut Vec<u8>, parameters: &QueryParameters<'_>, version:
         write::string(body, keyspace);
     }
     if let Some(seconds) = parameters.now_in_seconds.filter(|_| has(flag::NOW_IN_SECONDS)) {
-        write::int(body, seconds);
+        write::int(body, seconds.cast_signed());
     }
 }
 

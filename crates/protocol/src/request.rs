@@ -135,7 +135,7 @@ pub struct QueryParameters<'a> {
     /// Since v5.
     pub keyspace: Option<&'a str>,
     /// Since v5; unsigned, as in Cassandra.
-    pub now_in_seconds: Option<i32>,
+    pub now_in_seconds: Option<u32>,
 }
 
 impl QueryParameters<'_> {
@@ -378,7 +378,7 @@ fn parameters<'a>(body: &mut Reader<'a>, version: Version) -> Result<QueryParame
         parameters.keyspace = Some(body.string()?);
     }
     if has(flag::NOW_IN_SECONDS) {
-        parameters.now_in_seconds = Some(body.int()?);
+        parameters.now_in_seconds = Some(body.int()?.cast_unsigned());
     }
     Ok(parameters)
 }

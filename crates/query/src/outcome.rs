@@ -21,7 +21,7 @@ pub struct QueryOptions<'a> {
     pub keyspace: Option<&'a str>,
     /// Microseconds; the client's default timestamp.
     pub timestamp: Option<i64>,
-    pub now_in_seconds: Option<i32>,
+    pub now_in_seconds: Option<u32>,
     pub protocol_version: u8,
     /// `None`: no guardrail holds for the request.
     pub guard: Option<&'a Guard>,

@@ -5,6 +5,7 @@ use halcyon_functions::SlowCalls;
 use halcyon_io::clock::unix_micros;
 use halcyon_model::access::Principal;
 use halcyon_model::request::{Consistency, Value};
+use halcyon_model::time::MAX_DELETION_TIME;
 use halcyon_model::uuid;
 use halcyon_scan::{ReadLimits, ScanContext};
 
@@ -16,7 +17,7 @@ pub(crate) struct Request<'a> {
     /// The statement's text.
     text: usize,
     now_micros: i64,
-    now_seconds: i32,
+    now_seconds: u32,
     protocol_version: u8,
     uuids: &'a uuid::Generator,
     /// While it was bound.
@@ -41,7 +42,7 @@ impl<'a> Request<'a> {
             now_micros,
             now_seconds: options
                 .now_in_seconds
-                .unwrap_or_else(|| i32::try_from(now_seconds).unwrap_or(i32::MAX)),
+                .unwrap_or_else(|| u32::try_from(now_seconds).unwrap_or(MAX_DELETION_TIME)),
             protocol_version: options.protocol_version,
             uuids,
             slow: SlowCalls::default(),

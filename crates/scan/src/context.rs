@@ -38,7 +38,7 @@ pub struct ReadLimits {
 #[derive(Debug)]
 pub struct ScanContext {
     pub now_micros: i64,
-    pub now_seconds: i32,
+    pub now_seconds: u32,
     pub protocol_version: u8,
     pub uuids: uuid::Generator,
     pub consistency: Consistency,

@@ -210,10 +210,11 @@ impl LiveRows {
     }
 
     fn time(&self, cell: &Cell, row: &Row<'_>, simple: bool) -> CellTime {
-        let left = i64::from(cell.local_deletion_time) - i64::from(self.now);
+        // A client's `now_in_seconds` may be so early that this wraps: to what Cassandra answers, too.
+        let left = cell.local_deletion_time.wrapping_sub(self.now).cast_signed();
         CellTime {
             timestamp: cell.timestamp,
-            ttl: cell.is_expiring().then(|| i32::try_from(left).unwrap_or(i32::MAX)),
+            ttl: cell.is_expiring().then_some(left),
             path: if simple { Vec::new() } else { cell.path.of(row.bytes).to_vec() },
             simple,
         }

@@ -125,7 +125,7 @@ struct Owned {
     /// Of the values, each counted once.
     bytes: u64,
     now_micros: i64,
-    now_seconds: i32,
+    now_seconds: u32,
     protocol_version: u8,
     uuids: uuid::Generator,
 }

@@ -110,10 +110,7 @@ impl Scan {
         Scan {
             page: Page::new(&select, page_rows, held),
             clock_read,
-            live: LiveRows::new(
-                u32::try_from(context.now_seconds).unwrap_or(0),
-                select.plan.table.schema.strict_liveness,
-            ),
+            live: LiveRows::new(context.now_seconds, select.plan.table.schema.strict_liveness),
             targets: Targets::new(&select),
             row: RowValues::new(select.plan.selection.fetch.len()),
             partition: Partition::default(),

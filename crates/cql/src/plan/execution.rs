@@ -17,7 +17,7 @@ pub struct Execution<'a> {
     /// The request's time: `now()`, `currentTimestamp()`, default timestamps.
     pub now_micros: i64,
     /// Seconds; the client's `now_in_seconds` if it sent one.
-    pub now_seconds: i32,
+    pub now_seconds: u32,
     pub protocol_version: u8,
     /// The source of unique values: `uuid()`, `now()`, list cells.
     pub uuids: &'a uuid::Generator,

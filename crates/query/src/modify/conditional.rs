@@ -49,7 +49,7 @@ struct Request {
     read_columns: Vec<ColumnRef>,
     /// The columns of a response with `[applied]` false, in order.
     shown: Vec<ColumnRef>,
-    now_seconds: i32,
+    now_seconds: u32,
     /// Why it cannot be committed.
     unavailable: Option<Error>,
 }

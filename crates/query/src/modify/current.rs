@@ -70,14 +70,13 @@ pub(super) async fn read(
     table: &Arc<Table>,
     key: &PartitionKey,
     wanted: &Wanted,
-    now_seconds: i32,
+    now: u32,
 ) -> Result<Stored> {
     let read = Read {
         table: table.clone(),
         target: ReadTarget::Partition(key.clone()),
         slices: wanted.slices(table),
     };
-    let now = u32::try_from(now_seconds).unwrap_or(0);
     let began = clock::now();
     let mut stream = shard.read(read).await.map_err(Error::from)?;
     let mut partition = CurrentPartition::default();

@@ -100,8 +100,9 @@ async fn bind(
     };
     let within = (watch.deadline(), &**coordinator.memory(), request.slow_calls());
     let bound = pace::bind(plan, &request.execution(&work), within, bind).await?;
-    let bound = guard::heard(guard, bound.ok_or_else(|| watch.too_late())?)?;
-    bound.check_expiration(coordinator.shard().tables().latest_expiration())?;
+    let mut bound = guard::heard(guard, bound.ok_or_else(|| watch.too_late())?)?;
+    let latest = coordinator.shard().tables().latest_expiration();
+    bound.limit_expiration(latest, request.now_micros().div_euclid(1_000_000))?;
     made.count(&bound)?;
     Ok(bound)
 }

@@ -7,6 +7,7 @@ use halcyon_guardrails::{Guard, Said};
 use halcyon_model::clustering::PositionBuf;
 use halcyon_model::counter::{self, CounterContext};
 use halcyon_model::schema::ColumnKind;
+use halcyon_model::time::MAX_DELETION_TIME;
 use halcyon_model::uuid;
 use halcyon_model::value::timestamp_iso_string;
 use halcyon_model::{CqlType, DeletionTime, NO_TTL};
@@ -79,7 +80,10 @@ pub struct BoundModification {
     pub updates_regular_rows: bool,
     pub updates_static_row: bool,
     pub timestamp: i64,
-    pub now_seconds: i32,
+    /// The client's `now_in_seconds`, if it sent one.
+    pub now_seconds: u32,
+    /// What would expire later expires then.
+    latest_expiration: u32,
     changes: Changes,
     ttl: i32,
     /// Whether a DELETE names columns of which all are unset: it deletes nothing, and its conditions are about its rows.
@@ -229,6 +233,7 @@ impl ModifyPlan {
             terms,
             ttl_is_default: attributes.ttl.is_none(),
             now_seconds: execution.now_seconds,
+            latest_expiration: MAX_DELETION_TIME,
             is_unset,
         })
     }
@@ -379,10 +384,11 @@ impl BoundModification {
         no_rows || self.is_unset || self.keys.is_empty()
     }
 
-    /// Refuses an expiration time beyond the range of the SSTable format
-    /// (`ExpirationDateOverflowHandling`, REJECT).
-    pub fn check_expiration(&self, latest: u32) -> Result<()> {
-        let at = i64::from(self.now_seconds) + i64::from(self.ttl);
+    /// Refuses an expiration time beyond the range of the SSTable format (`ExpirationDateOverflowHandling`, REJECT). Cassandra asks the
+    /// clock here, and not the client's `now_in_seconds`: by that, what is written expires at `latest` at the latest.
+    pub fn limit_expiration(&mut self, latest: u32, clock_seconds: i64) -> Result<()> {
+        self.latest_expiration = latest;
+        let at = clock_seconds.saturating_add(i64::from(self.ttl));
         if self.ttl == NO_TTL || self.kind == StatementType::Delete || at <= i64::from(latest) {
             return Ok(());
         }
@@ -455,7 +461,12 @@ impl BoundModification {
     }
 
     fn time(&self) -> WriteTime {
-        WriteTime { timestamp: self.timestamp, ttl: self.ttl, now_seconds: self.now_seconds }
+        WriteTime {
+            timestamp: self.timestamp,
+            ttl: self.ttl,
+            now_seconds: self.now_seconds,
+            latest_expiration: self.latest_expiration,
+        }
     }
 }
 

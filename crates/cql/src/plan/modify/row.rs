@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use halcyon_model::reconcile::{CellVersion, right_cell_wins};
+use halcyon_model::time::MAX_DELETION_TIME;
 use halcyon_model::{CqlType, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
 use halcyon_stream::{Cell, Column, ColumnShape, ComplexDeletion, RowBuf, RowDeletion};
 
@@ -13,7 +14,8 @@ use super::current::CurrentRow;
 pub(super) struct WriteTime {
     pub timestamp: i64,
     pub ttl: i32,
-    pub now_seconds: i32,
+    pub now_seconds: u32,
+    pub latest_expiration: u32,
 }
 
 impl WriteTime {
@@ -22,13 +24,11 @@ impl WriteTime {
         if self.ttl == NO_TTL {
             return NO_DELETION_TIME;
         }
-        let at = i64::from(self.now_seconds) + i64::from(self.ttl);
-        u32::try_from(at.clamp(0, i64::from(halcyon_model::time::MAX_DELETION_TIME)))
-            .unwrap_or(NO_DELETION_TIME)
+        self.now_seconds.saturating_add_signed(self.ttl).min(self.latest_expiration)
     }
 
     fn now(&self) -> u32 {
-        u32::try_from(self.now_seconds).unwrap_or(0)
+        self.now_seconds.min(MAX_DELETION_TIME)
     }
 
     pub(super) fn deletion(&self) -> DeletionTime {

@@ -1,4 +1,4 @@
-"""CREATE TABLE with several faults, made from a seed: which of them is told, as Cassandra tells it. Types of columns with faults, too."""
+"""CREATE TABLE with several faults, made from a seed: Cassandra and Halcyon refuse it for the same one. Types of columns with faults, too."""
 
 import random
 

@@ -94,7 +94,7 @@ fn functions(before: &Functions, after: Option<&Functions>) -> BTreeSet<String> 
     names
 }
 
-/// The names of what is gone or is not the same.
+/// The names of what was dropped or differs.
 fn differing<T: PartialEq>(
     before: &BTreeMap<Signature, T>,
     after: &BTreeMap<Signature, T>,

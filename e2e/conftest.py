@@ -26,7 +26,7 @@ def pytest_addoption(parser):
     parser.addoption("--histories", type=int, default=20, help="how many test_histories.py has compacted")
     parser.addoption("--seeds", type=int, help="how many of each differential test, instead of those of a landing")
     parser.addoption("--seed", type=int, help="of random tests, as a failed one printed it")
-    parser.addoption("--matrix", action="store_true", help="let the plug-in run on every patch of Cassandra that its jar is for")
+    parser.addoption("--matrix", action="store_true", help="let the plug-in run on every release of Cassandra that its jar is for")
     landing = {"type": int, "nargs": "?", "const": matrices.landing(), "metavar": "NUMBER"}
     parser.addoption("--landing", **landing, help="run a fifth of each matrix, that of this landing (rotation.py), instead of all of it")
     parser.addoption("--testssl", action="store_true", help="let testssl.sh look for weaknesses of TLS: three minutes")

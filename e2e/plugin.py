@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import zipfile
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -37,8 +38,8 @@ class Killed(Exception):
 class Node:
     """A running node. Its log has what the plug-in says at WARN."""
 
-    def __init__(self, options, session, facts):
-        java = options.oracle / opened.RELEASE / "java"
+    def __init__(self, options, session, facts, release=opened.RELEASE):
+        java = opened.java(options, release)
         self.session = session
         self.facts = facts
         self.pid = facts["pid"]
@@ -175,16 +176,28 @@ class Node:
                 shutil.copyfile(file, to / file.name)
 
 
-def jvm(options, *more, **given):
+def jvm(options, *more, jar=None, **given):
     """Options of the node's JVM."""
     given = {"binary": options.halcyon, **given}
-    return " ".join(["-ea", *more, f"-javaagent:{options.plugin}", *(f"-Dhalcyon.{name}={value}" for name, value in given.items())])
+    return " ".join(["-ea", *more, f"-javaagent:{jar or options.plugin}", *(f"-Dhalcyon.{name}={value}" for name, value in given.items())])
+
+
+def without_line(options, line, to):
+    """The jar as it was before it knew a line of releases."""
+    with zipfile.ZipFile(options.plugin) as whole, zipfile.ZipFile(to, "w") as jar:
+        of_line = f"halcyon/lines/{line}"
+        lists = [name for name in whole.namelist() if name.startswith("halcyon/lines/") and name not in ("halcyon/lines/", of_line)]
+        own = set(whole.read(of_line).decode().split("\n")).difference(*(whole.read(name).decode().split("\n") for name in lists))
+        for name in whole.namelist():
+            if name != of_line and name.removesuffix(".class") not in own:
+                jar.writestr(name, whole.read(name))
+    return to
 
 
 @contextmanager
 def cassandra(options, folder, form, *settings, agent=(), release=opened.RELEASE, **given):
     with opened.cassandra(options, folder, form, *settings, jvm=jvm(options, *agent, **given), release=release) as (session, facts):
-        node = Node(options, session, facts)
+        node = Node(options, session, facts, release)
         try:
             until(node.is_ready, "the plug-in has not started")
             yield node

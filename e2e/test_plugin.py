@@ -40,12 +40,12 @@ def node(request, cassandra_options, tmp_path_factory):
         yield running
 
 
-def create(node):
+def create(node, names=tuple(STRATEGIES)):
     node.create_keyspace()
     node.execute("CREATE TYPE pair (a int, b text)")
-    for name, strategy in STRATEGIES.items():
+    for name in names:
         for table in (name, name + "_stock"):
-            node.execute(f"CREATE TABLE {table} {COLUMNS} WITH gc_grace_seconds = 0 AND compaction = {strategy}")
+            node.execute(f"CREATE TABLE {table} {COLUMNS} WITH gc_grace_seconds = 0 AND compaction = {STRATEGIES[name]}")
             node.jmx.disable_autocompaction(KEYSPACE, table)
 
 

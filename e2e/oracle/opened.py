@@ -35,9 +35,14 @@ def cluster(facts):
     )
 
 
+def java(options, release):
+    """What runs a release's tools: for 4.1 those of 5.0, which read what it writes, for its runtime has no names of RMI."""
+    return options.oracle / (RELEASE if release.startswith("4.") else release) / "java"
+
+
 def nodetool(options, facts, *arguments, release=RELEASE):
     """Answers what it printed."""
-    tool = [options.oracle / release / "java", "org.apache.cassandra.tools.NodeTool", "-p", str(facts["jmx_port"]), *arguments]
+    tool = [java(options, release), "org.apache.cassandra.tools.NodeTool", "-p", str(facts["jmx_port"]), *arguments]
     return subprocess.run(tool, check=True, timeout=PATIENCE_SECONDS, stdout=subprocess.PIPE, text=True).stdout
 
 
@@ -50,9 +55,9 @@ def drain(options, facts, release=RELEASE):
 
 
 @contextmanager
-def cassandra(options, folder, form, *settings, jvm="", release=RELEASE):
+def cassandra(options, folder, form, *settings, jvm="", more=(), release=RELEASE):
     """A session and what `start` told; drained and stopped at the end."""
-    facts = start(options, folder, form, *settings, jvm=jvm, release=release)
+    facts = start(options, folder, form, *settings, jvm=jvm, more=more, release=release)
     try:
         clients = cluster(facts)
         yield clients.connect(), facts

@@ -24,11 +24,11 @@ pub(super) struct NodeAddress<'a> {
 pub(super) fn write_for_node(
     conf: &Path,
     data: &Path,
-    format: Format,
+    (version, format): (Version, Format),
     place: &NodeAddress<'_>,
     extra: &[String],
 ) -> Result<PathBuf> {
-    let mut yaml = common(data, place);
+    let mut yaml = common(data, place) + settings_of(version);
     yaml += &version_settings(format);
     yaml += match format.release() {
         // The cursor compaction of 6.0-alpha2 loses live rows that lie between two range tombstones
@@ -50,10 +50,14 @@ fn with_setting(yaml: &str, line: &str) -> String {
 }
 
 /// Tools read a configuration too; they need nothing special from it.
-pub(super) fn write_for_tools(conf: &Path, data: &Path) -> Result<PathBuf> {
+pub(super) fn write_for_tools(version: Version, conf: &Path, data: &Path) -> Result<PathBuf> {
     let ports = Ports { native: 9042, storage: 7000, jmx: 7199 };
     let place = NodeAddress { address: Ipv4Addr::LOCALHOST, seed: None, ports: &ports };
-    write(conf, &(common(data, &place) + "storage_compatibility_mode: NONE\n"))
+    let mode = match version {
+        Version::V41 => "",
+        _ => "storage_compatibility_mode: NONE\n",
+    };
+    write(conf, &(common(data, &place) + mode))
 }
 
 fn write(conf: &Path, yaml: &str) -> Result<PathBuf> {
@@ -61,6 +65,14 @@ fn write(conf: &Path, yaml: &str) -> Result<PathBuf> {
     let path = conf.join("cassandra.yaml");
     files::write(&path, yaml)?;
     Ok(path)
+}
+
+/// Settings that not every release has.
+fn settings_of(version: Version) -> &'static str {
+    match version {
+        Version::V41 => "",
+        _ => "dynamic_data_masking_enabled: true\n",
+    }
 }
 
 fn version_settings(format: Format) -> String {
@@ -104,7 +116,6 @@ endpoint_snitch: SimpleSnitch
 auto_snapshot: false
 materialized_views_enabled: true
 user_defined_functions_enabled: true
-dynamic_data_masking_enabled: true
 compaction_throughput: 0MiB/s
 concurrent_compactors: 1
 memtable_flush_writers: 1

@@ -19,7 +19,37 @@ const DESKS_JAR: &str = "desks.jar";
 
 /// Makes sure that a release can run. Does nothing when it already can. Answers whether the classes that it loads are archived.
 pub(super) fn fetch(oracle: &Oracle) -> Result<bool> {
-    let java_home = jvm::java_home()?;
+    let (version, root) = (oracle.version(), oracle.root());
+    fetch_jars(oracle)?;
+    let logback = root.join(LOGBACK);
+    write(&logback, include_str!("logback.xml"))?;
+    let data = root.join("tool-data");
+    let yaml = config::write_for_tools(version, &root.join("tool-conf"), &data)?;
+    let properties = [
+        format!("-Dlogback.configurationFile={}", logback.display()),
+        format!("-Dcassandra.config=file://{}", yaml.display()),
+        format!("-Dcassandra.storagedir={}", data.display()),
+    ];
+    // The desks of 5.0 serve it too.
+    if version != Version::V41 {
+        compile_desks(&jvm::java_home()?, root)?;
+    }
+    let java = jvm::java(version, root)?;
+    let arguments = root.join(JVM_ARGS);
+    let class_path = format!("{0}/{DESKS_JAR}:{0}/lib/*", root.display());
+    let extra = format!("${{EXTRA_CLASSPATH:+-cp \"{class_path}:$EXTRA_CLASSPATH\"}}");
+    let line = format!("exec '{}' '@{}' {extra} \"$@\"", java.display(), arguments.display());
+    // As Cassandra's own script takes more of a class path.
+    write_script(&oracle.java_script(), &line)?;
+    let archive = archive(oracle);
+    let is_archived = modified(&archive) > modified(&root.join(DESKS_JAR));
+    let archived = is_archived.then_some(archive.as_path());
+    write(&arguments, &jvm::argument_file(version, &class_path, &properties, archived))?;
+    Ok(is_archived)
+}
+
+/// Without what runs them.
+pub(super) fn fetch_jars(oracle: &Oracle) -> Result<()> {
     let (version, root) = (oracle.version(), oracle.root());
     if !root.join("lib").join(format!("cassandra-all-{}.jar", version.name())).exists() {
         eprintln!("oracle: fetching Apache Cassandra {} from Maven Central", version.name());
@@ -32,32 +62,11 @@ pub(super) fn fetch(oracle: &Oracle) -> Result<bool> {
             "-DoutputDirectory=lib",
         ];
         let mut maven = Command::new("mvn");
-        maven.args(goals).env("JAVA_HOME", &java_home).current_dir(root);
+        maven.args(goals).env("JAVA_HOME", jvm::java_home()?).current_dir(root);
         // Even when quiet it prints escape sequences, and what runs us may read our own output.
         call(maven.stdout(io::stderr()))?;
     }
-    let logback = root.join(LOGBACK);
-    write(&logback, include_str!("logback.xml"))?;
-    let data = root.join("tool-data");
-    let yaml = config::write_for_tools(&root.join("tool-conf"), &data)?;
-    let properties = [
-        format!("-Dlogback.configurationFile={}", logback.display()),
-        format!("-Dcassandra.config=file://{}", yaml.display()),
-        format!("-Dcassandra.storagedir={}", data.display()),
-    ];
-    compile_desks(&java_home, root)?;
-    let java = java_home.join("bin/java");
-    let arguments = root.join(JVM_ARGS);
-    let class_path = format!("{0}/{DESKS_JAR}:{0}/lib/*", root.display());
-    let extra = format!("${{EXTRA_CLASSPATH:+-cp \"{class_path}:$EXTRA_CLASSPATH\"}}");
-    let line = format!("exec '{}' '@{}' {extra} \"$@\"", java.display(), arguments.display());
-    // As Cassandra's own script takes more of a class path.
-    write_script(&oracle.java_script(), &line)?;
-    let archive = archive(oracle);
-    let is_archived = modified(&archive) > modified(&root.join(DESKS_JAR));
-    let file = jvm::argument_file(&class_path, &properties, is_archived.then_some(&archive));
-    write(&arguments, &file)?;
-    Ok(is_archived)
+    Ok(())
 }
 
 /// The file of classes that a JVM need not load.

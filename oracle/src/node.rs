@@ -83,8 +83,9 @@ impl Node {
         fs::create_dir_all(&data)?;
         let ports = choose_ports(options.port)?;
         let place = NodeAddress { address: options.address, seed: options.seed, ports: &ports };
+        let written = (oracle.version(), format);
         let yaml =
-            config::write_for_node(&dir.join("conf"), &data, format, &place, &options.settings)?;
+            config::write_for_node(&dir.join("conf"), &data, written, &place, &options.settings)?;
         let log = File::create(dir.join("node.log"))?;
         let properties =
             [data_properties(&yaml, &data), server_properties(options, &ports)].concat();

@@ -7,6 +7,8 @@ use crate::repository;
 /// A release of Apache Cassandra.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Version {
+    #[value(name = "4.1.10")]
+    V41,
     #[value(name = "5.0.0")]
     V500,
     #[value(name = "5.0.1")]
@@ -37,6 +39,7 @@ impl Version {
 
     pub fn name(self) -> &'static str {
         match self {
+            Version::V41 => "4.1.10",
             Version::V500 => "5.0.0",
             Version::V501 => "5.0.1",
             Version::V502 => "5.0.2",
@@ -53,13 +56,14 @@ impl Version {
 
     /// The newest BIG version that it writes.
     pub fn newest_format(self) -> Format {
-        match self.line() {
+        match self {
+            Version::V41 => Format::Stock,
             Version::V6 => Format::Pa,
             _ => Format::Oa,
         }
     }
 
-    /// The release of [`Version::ALL`] that has the same formats and settings. The others are there for the plug-in.
+    /// The release of [`Version::ALL`] that has the same formats and settings, or more. The others are there for the plug-in.
     pub fn line(self) -> Version {
         match self {
             Version::V6 => Version::V6,
@@ -71,7 +75,7 @@ impl Version {
 /// The SSTable version that a node writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Format {
-    /// What 5.0 writes if its configuration does not say.
+    /// What 5.0 writes if its configuration does not say, and 4.1 always.
     Stock,
     Nb,
     Oa,

@@ -30,7 +30,7 @@ const CAMPAIGNS: [Campaign; 12] = [
     },
     Campaign {
         arguments: &["e2e", "--matrix", "--timeout=0", "-k", "a_patch"],
-        in_a_landing: "the oldest and the newest patch of Cassandra 5.0",
+        in_a_landing: "the newest patch of Cassandra 5.0, and in short 6.0-alpha2",
     },
     Campaign {
         arguments: &["e2e", "--testssl", "--timeout=0", "-k", "testssl"],

@@ -7,7 +7,7 @@ use halcyon_io::Disk;
 use crate::failure::{Failure, Result};
 
 /// The first with the interface of strategies that the jar has: `plugin/cassandra/halcyon/cassandra/Releases.java`.
-const OLDEST: u32 = 5;
+const OLDEST: &str = "4.1";
 /// The script that our lines go into: unlike the files below, it can leave out an agent whose jar is missing, with which no JVM starts.
 const ENVIRONMENT: &str = "cassandra-env.sh";
 /// Files of options that may have lines of ours from earlier releases, or an operator's.
@@ -90,17 +90,20 @@ fn release(name: &str) -> Option<&str> {
 }
 
 fn is_too_old(release: &str) -> bool {
-    release
-        .split('.')
-        .next()
-        .and_then(|major| major.parse().ok())
-        .is_some_and(|major: u32| major < OLDEST)
+    line(release).is_some_and(|found| line(OLDEST).is_some_and(|oldest| found < oldest))
+}
+
+/// Major and minor number.
+fn line(release: &str) -> Option<(u32, u32)> {
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
 }
 
 /// What an operator of an old release reads.
 pub(crate) fn too_old(found: &str) -> String {
     format!(
-        "this is Cassandra {found}, and the jar is for 5.0 and later: older ones have another interface for compactions; upgrade the cluster first"
+        "this is Cassandra {found}, and the jar is for {OLDEST} and later: older ones have another interface for compactions; upgrade the cluster first"
     )
 }
 
@@ -132,7 +135,7 @@ mod tests {
     #[test]
     fn the_oldest_release_is_the_jars() {
         let releases = include_str!("../../../../plugin/cassandra/halcyon/cassandra/Releases.java");
-        assert!(releases.contains(&format!("int OLDEST = {OLDEST};")));
+        assert!(releases.contains(&format!("OLDEST = \"{OLDEST}\";")));
     }
 
     #[test]
@@ -141,7 +144,12 @@ mod tests {
         assert_eq!(release("apache-cassandra-6.0-alpha2.jar"), Some("6.0-alpha2"));
         assert_eq!(release("apache-cassandra-5.0.9-javadoc.txt"), None);
         assert_eq!(release("apache-cassandra-thrift-3.11.jar"), None);
-        assert!(is_too_old("4.1.5") && is_too_old("3.11.19"));
-        assert!(!is_too_old("5.0-rc2") && !is_too_old("6.0-alpha2") && !is_too_old("5.0.10"));
+        assert!(is_too_old("4.0.18") && is_too_old("3.11.19"));
+        assert!(
+            !is_too_old("4.1.10")
+                && !is_too_old("5.0-rc2")
+                && !is_too_old("6.0-alpha2")
+                && !is_too_old("5.0.10")
+        );
     }
 }

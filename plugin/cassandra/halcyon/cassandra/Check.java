@@ -50,7 +50,7 @@ public final class Check
 
     private void release(String release) throws IOException
     {
-        Set<String> missing = Linkage.missing(Options.ownJar(), Check.class.getClassLoader());
+        Set<String> missing = Releases.missing();
         for (String one : missing)
             tell("problem", "the jar does not fit this release, which lacks " + one);
         if (!missing.isEmpty())

@@ -11,6 +11,7 @@ import javax.management.JMException;
 import com.codahale.metrics.Counter;
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.Metric;
+import org.apache.cassandra.db.compaction.Line;
 import org.apache.cassandra.metrics.CassandraMetricsRegistry;
 import org.apache.cassandra.metrics.CassandraMetricsRegistry.MetricName;
 import org.apache.cassandra.metrics.DefaultNameFactory;
@@ -91,7 +92,7 @@ final class Figures
 
     private static <T extends Metric> T register(MetricName name, T metric)
     {
-        return CassandraMetricsRegistry.Metrics.register(name, metric);
+        return Line.running().publish(name, metric);
     }
 
     /** The table was dropped. */

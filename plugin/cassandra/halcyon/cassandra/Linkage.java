@@ -2,28 +2,34 @@ package halcyon.cassandra;
 
 import java.io.DataInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Executable;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Predicate;
 import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 
-import org.apache.cassandra.db.compaction.ByRelease;
+import org.apache.cassandra.db.compaction.Line;
 
 /**
- * Whether a release of Cassandra has what this jar touches of it, member by member, before a class that needs it is used.
+ * Whether a release of Cassandra has what a line of this jar touches of it, member by member, before a class that needs it is used.
  *
  * <ol>
- * <li>The constant pool of each class of the jar names the classes, fields and methods that it links to.
+ * <li>The constant pool of each class of the jar, but for those of other lines, names the classes, fields and methods that it links to.
  * <li>Each of Cassandra's is searched for as the JVM does: by name and exact types, in the class and what it extends.
  * <li>Our classes are then loaded: one that overrides a final method, or leaves an abstract one without a body, does not fit either.
  * </ol>
@@ -32,38 +38,82 @@ import org.apache.cassandra.db.compaction.ByRelease;
 final class Linkage
 {
     private static final String CASSANDRA = "org/apache/cassandra/";
+    private static final String CLASS_FILE = ".class";
+    /** Of each line a file: the names of the classes that are its own. */
+    private static final String LINES = "halcyon/lines/";
     private static final int UTF8 = 1, INTEGER = 3, FLOAT = 4, LONG = 5, DOUBLE = 6, CLASS = 7, STRING = 8, FIELD = 9, METHOD = 10,
                              INTERFACE_METHOD = 11, NAME_AND_TYPE = 12, HANDLE = 15, METHOD_TYPE = 16, INVOKE_DYNAMIC = 18;
 
+    /** Of the line. */
+    final String name;
+    private final Path jar;
     private final ClassLoader loader;
-    private final Set<String> ours = new HashSet<>();
+    /** All classes of the jar. */
+    private final Set<String> ours;
+    /** Those that run if this line does. */
+    private final Set<String> running;
     private final Set<String> missing = new TreeSet<>();
 
-    private Linkage(ClassLoader loader)
+    private Linkage(String name, Path jar, ClassLoader loader, Set<String> ours, Set<String> running)
     {
+        this.name = name;
+        this.jar = jar;
         this.loader = loader;
+        this.ours = ours;
+        this.running = running;
     }
 
-    /** What the loader's Cassandra lacks; empty if the jar fits. */
-    static Set<String> missing(Path jar, ClassLoader loader) throws IOException
+    /** Of each line of the jar. */
+    static List<Linkage> ofLines(Path jar, ClassLoader loader) throws IOException
     {
-        Linkage linkage = new Linkage(loader);
+        Set<String> ours = new HashSet<>();
+        Map<String, Set<String>> lines = new TreeMap<>();
+        try (JarFile content = new JarFile(jar.toFile()))
+        {
+            for (JarEntry entry : Collections.list(content.entries()))
+            {
+                String path = entry.getName();
+                if (path.endsWith(CLASS_FILE))
+                    ours.add(path.substring(0, path.length() - CLASS_FILE.length()));
+                else if (path.startsWith(LINES) && !entry.isDirectory())
+                    lines.put(path.substring(LINES.length()), names(content, entry));
+            }
+        }
+        Set<String> common = new HashSet<>(ours);
+        lines.values().forEach(common::removeAll);
+        List<Linkage> all = new ArrayList<>();
+        lines.forEach((name, own) -> {
+            Set<String> running = new HashSet<>(common);
+            running.addAll(own);
+            all.add(new Linkage(name, jar, loader, ours, running));
+        });
+        return all;
+    }
+
+    private static Set<String> names(JarFile content, JarEntry entry) throws IOException
+    {
+        try (InputStream from = content.getInputStream(entry))
+        {
+            return Set.of(new String(from.readAllBytes(), StandardCharsets.UTF_8).split("\n"));
+        }
+    }
+
+    /** What the loader's Cassandra lacks; empty if the line fits. */
+    Set<String> missing() throws IOException
+    {
         try (JarFile classes = new JarFile(jar.toFile()))
         {
-            for (JarEntry entry : Collections.list(classes.entries()))
-                if (entry.getName().endsWith(".class"))
-                    linkage.ours.add(entry.getName().substring(0, entry.getName().length() - ".class".length()));
-            for (String name : linkage.ours)
-                try (DataInputStream code = new DataInputStream(classes.getInputStream(classes.getEntry(name + ".class"))))
+            for (String name : running)
+                try (DataInputStream code = new DataInputStream(classes.getInputStream(classes.getEntry(name + CLASS_FILE))))
                 {
-                    linkage.check(new Pool(code));
+                    check(new Pool(code));
                 }
         }
-        if (linkage.missing.isEmpty())
-            linkage.ours.forEach(linkage::load);
-        if (linkage.missing.isEmpty())
-            linkage.missing.addAll(ByRelease.missing());
-        return linkage.missing;
+        if (missing.isEmpty())
+            running.forEach(this::load);
+        if (missing.isEmpty())
+            missing.addAll(Line.of(name).missing());
+        return missing;
     }
 
     private void check(Pool pool)

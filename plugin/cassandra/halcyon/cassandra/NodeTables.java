@@ -38,6 +38,7 @@ final class NodeTables
     private final ObjectName storage;
     private final ObjectName plugin;
     private final List<String> told = new ArrayList<>();
+    private String release;
     private boolean isChanged;
 
     NodeTables(MBeanServerConnection node, String action, boolean looksOnly, String wanted) throws JMException
@@ -56,7 +57,7 @@ final class NodeTables
     List<String> all() throws JMException, IOException, Refusal
     {
         boolean hand = !action.equals("remove");
-        String release = text(storage, "ReleaseVersion");
+        release = text(storage, "ReleaseVersion");
         if (Releases.isTooOld(release))
             throw new Refusal("release", release);
         String mode = text(storage, "OperationMode");
@@ -105,7 +106,7 @@ final class NodeTables
         Map<String, String> now = parameters(table);
         String before = now.get(CLASS);
         boolean isOurs = Strategies.stock(before) != null;
-        String ours = isOurs ? before : Strategies.ours(before);
+        String ours = isOurs ? before : Strategies.ours(before, release);
         if (SYSTEM.contains(name.substring(0, name.indexOf('.'))))
             tell(name, "left", before, before, "a keyspace of the system");
         else if (ours == null)

@@ -1,13 +1,15 @@
 package halcyon.cassandra;
 
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.compaction.CompactionStrategyManager;
+import org.apache.cassandra.db.compaction.Line;
 import org.apache.cassandra.schema.CompactionParams;
-import org.apache.cassandra.schema.Schema;
 import org.apache.cassandra.schema.SchemaChangeListener;
 import org.apache.cassandra.schema.SchemaConstants;
 import org.apache.cassandra.schema.TableMetadata;
@@ -47,7 +49,7 @@ final class Overlay implements SchemaChangeListener
 
     void start()
     {
-        Schema.instance.registerListener(this);
+        Line.running().listen(this);
         executor.scheduleWithFixedDelay(this::look, 0, EVERY_SECONDS, TimeUnit.SECONDS);
     }
 
@@ -117,24 +119,26 @@ final class Overlay implements SchemaChangeListener
         }
         catch (Throwable e)
         {
-            logger.warn("Halcyon: compactions of {}.{} stay Cassandra's", store.getKeyspaceName(), store.getTableName(), e);
+            logger.warn("Halcyon: compactions of {}.{} stay Cassandra's", store.keyspace.getName(), store.getTableName(), e);
             return false;
         }
     }
 
     private boolean apply(ColumnFamilyStore store)
     {
-        String keyspace = store.getKeyspaceName();
+        String keyspace = store.keyspace.getName();
         String table = store.getTableName();
         CompactionParams now = store.getCompactionStrategyManager().getCompactionParams();
         String strategy = now.klass().getName();
         boolean isMeant = !SchemaConstants.isSystemKeyspace(keyspace) && include.have(keyspace, table) && !exclude.have(keyspace, table);
-        String wanted = isMeant ? Strategies.ours(strategy) : Strategies.stock(strategy);
+        String wanted = isMeant ? Strategies.ours(strategy, Line.running().name()) : Strategies.stock(strategy);
         if (wanted == null)
             return false;
         // New parameters switch compaction on and off, which an operator may have done otherwise.
         boolean isDisabled = store.isAutoCompactionDisabled();
-        store.getCompactionStrategyManager().overrideLocalParams(CompactionParams.create(CompactionParams.classFromName(wanted), now.options()));
+        Map<String, String> parameters = new HashMap<>(now.asMap());
+        parameters.put(CompactionParams.Option.CLASS.toString(), wanted);
+        store.setCompactionParameters(parameters);
         if (isDisabled && !store.isAutoCompactionDisabled())
             store.disableAutoCompaction();
         else if (!isDisabled && store.isAutoCompactionDisabled())

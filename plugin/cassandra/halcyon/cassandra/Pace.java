@@ -123,10 +123,10 @@ public final class Pace
         Set<String> seen = new HashSet<>();
         for (ColumnFamilyStore cfs : tables.have(TableOptions.LATENCY_TARGET) ? ColumnFamilyStore.all() : List.<ColumnFamilyStore>of())
         {
-            String own = tables.of(cfs.getKeyspaceName(), cfs.getTableName(), TableOptions.LATENCY_TARGET);
+            String own = tables.of(cfs.keyspace.getName(), cfs.getTableName(), TableOptions.LATENCY_TARGET);
             if (own == null)
                 continue;
-            String name = cfs.getKeyspaceName() + '.' + cfs.getTableName();
+            String name = cfs.keyspace.getName() + '.' + cfs.getTableName();
             String key = name + ' ' + cfs.metadata().id;
             seen.add(key);
             ofTables.computeIfAbsent(key, absent -> new Reads(" of " + name, cfs.metric.readLatency.latency)).aim(micros(own));

@@ -213,7 +213,7 @@ final class Dialogue
     private static long floor(CompactionController controller, Set<SSTableReader> inputs)
     {
         ColumnFamilyStore cfs = controller.cfs;
-        if (CompactionController.NEVER_PURGE_TOMBSTONES_PROPERTY_VALUE || cfs.getNeverPurgeTombstones() || !controller.compactingRepaired())
+        if (Line.running().neverPurges() || cfs.getNeverPurgeTombstones() || !controller.compactingRepaired())
             return Long.MIN_VALUE;
         long floor = Long.MAX_VALUE;
         // First the memtables: what is flushed meanwhile is in both, not in neither.
@@ -229,7 +229,7 @@ final class Dialogue
     private void throttle(long stored) throws IOException
     {
         take(CompactionManager.instance.getRateLimiter(), stored);
-        RateLimiter ofTable = tables.throughput(controller.cfs.getKeyspaceName(), controller.cfs.getTableName());
+        RateLimiter ofTable = tables.throughput(controller.cfs.keyspace.getName(), controller.cfs.getTableName());
         if (ofTable != null)
             take(ofTable, stored);
         RateLimiter paced = pace.limiter();

@@ -1,6 +1,5 @@
 package org.apache.cassandra.db.compaction;
 
-import java.lang.reflect.Field;
 import java.util.Set;
 
 import halcyon.cassandra.Plugin;
@@ -8,9 +7,9 @@ import halcyon.cassandra.Reason;
 import org.apache.cassandra.config.Config.CorruptedTombstoneStrategy;
 import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.db.ColumnFamilyStore;
+import org.apache.cassandra.db.lifecycle.ILifecycleTransaction;
 import org.apache.cassandra.dht.Murmur3Partitioner;
 import org.apache.cassandra.index.Index;
-import org.apache.cassandra.index.sai.StorageAttachedIndex;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 import org.apache.cassandra.io.sstable.format.Version;
 import org.apache.cassandra.schema.ColumnMetadata;
@@ -21,10 +20,10 @@ import org.apache.cassandra.schema.TableMetadata;
 /** What stays with Cassandra's own task, and why. */
 final class Eligibility
 {
-    private static final Field WITHOUT_GRACE = keysWithoutGrace();
     private static final String MARSHAL = "org.apache.cassandra.db.marshal.";
-    private static final Set<String> READ = Set.of("big-ma", "big-mb", "big-mc", "big-md", "big-me", "big-na", "big-nb", "big-oa", "bti-da");
-    private static final Set<String> WRITTEN = Set.of("big-nb", "big-oa", "bti-da");
+    private static final Set<String> READ = Set.of("big-ma", "big-mb", "big-mc", "big-md", "big-me", "big-na", "big-nb", "big-oa", "bti-da", "big-pa", "bti-ea");
+    private static final Set<String> WITH_LONG_TIMES = Set.of("big-oa", "bti-da", "big-pa", "bti-ea");
+    private static final Set<String> WRITTEN = Set.of("big-nb", "big-oa", "bti-da", "big-pa", "bti-ea");
     private static final Set<String> COMPRESSORS = Set.of("LZ4Compressor", "SnappyCompressor", "DeflateCompressor", "ZstdCompressor");
     private static final Set<String> TYPES = Set.of(
         "AsciiType", "BooleanType", "ByteType", "BytesType", "CounterColumnType", "CompositeType", "DecimalType", "DoubleType", "DurationType",
@@ -46,7 +45,7 @@ final class Eligibility
             return Reason.ofNode("SnapshotBeforeCompaction", "snapshot_before_compaction");
         if (DatabaseDescriptor.getCorruptedTombstoneStrategy() != CorruptedTombstoneStrategy.disabled)
             return Reason.ofNode("CorruptedTombstoneStrategy", "corrupted_tombstone_strategy");
-        String written = name(DatabaseDescriptor.getSelectedSSTableFormat().getLatestVersion());
+        String written = name(Line.running().written());
         if (!WRITTEN.contains(written))
             return Reason.ofNode("Version", "version " + written);
         return plugin.selfTest();
@@ -55,17 +54,23 @@ final class Eligibility
     /** Null: the task can be handed over. */
     static Reason ofTask(Plugin plugin, ColumnFamilyStore cfs, CompactionTask task)
     {
+        ILifecycleTransaction transaction = Line.running().transaction(task);
+        if (transaction.isOffline() || task.keepOriginals)
+            return new Reason("Tool", "it is a tool's");
+        return ofInputs(plugin, cfs, transaction.originals());
+    }
+
+    static Reason ofInputs(Plugin plugin, ColumnFamilyStore cfs, Set<SSTableReader> inputs)
+    {
         if (plugin.counters.isGivenUp(name(cfs)))
             return new Reason("FailuresInARow", "too many failures in a row");
-        if (task.transaction.isOffline() || task.keepOriginals)
-            return new Reason("Tool", "it is a tool's");
         Reason table = ofTable(cfs);
-        return table != null ? table : ofFiles(task.transaction.originals());
+        return table != null ? table : ofFiles(inputs);
     }
 
     static String name(ColumnFamilyStore cfs)
     {
-        return cfs.getKeyspaceName() + '.' + cfs.getTableName();
+        return cfs.keyspace.getName() + '.' + cfs.getTableName();
     }
 
     private static Reason ofTable(ColumnFamilyStore cfs)
@@ -75,14 +80,14 @@ final class Eligibility
             return new Reason("Partitioner", "its partitioner");
         if (table.isCompactTable())
             return new Reason("CompactStorage", "compact storage");
-        if (!ignoresNoGrace(cfs))
+        if (Line.running().hasKeysWithoutGrace(cfs))
             return new Reason("ForceCompact", "nodetool forcecompact");
         if (cfs.isRowCacheEnabled())
             return new Reason("RowCache", "its row cache");
         if (cfs.getCompactionStrategyManager().getCompactionParams().tombstoneOption() != TombstoneOption.NONE)
             return new Reason("OverlappingTombstones", "provide_overlapping_tombstones");
         for (Index index : cfs.indexManager.listIndexes())
-            if (!(index instanceof StorageAttachedIndex))
+            if (!Line.running().isAttached(index))
                 return new Reason("Index", "an index that is not SAI");
         for (ColumnMetadata column : table.columns())
             if (!isKnown(column.type.toString()))
@@ -93,43 +98,16 @@ final class Eligibility
         return null;
     }
 
-    /** Whether no keys are named whose tombstones go before their grace is over. Without the field nothing is handed over. */
-    private static boolean ignoresNoGrace(ColumnFamilyStore cfs)
-    {
-        try
-        {
-            return WITHOUT_GRACE != null && ((Set<?>) WITHOUT_GRACE.get(cfs)).isEmpty();
-        }
-        catch (IllegalAccessException e)
-        {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    private static Field keysWithoutGrace()
-    {
-        try
-        {
-            Field field = ColumnFamilyStore.class.getDeclaredField("partitionKeySetIgnoreGcGrace");
-            field.setAccessible(true);
-            return field;
-        }
-        catch (ReflectiveOperationException | RuntimeException e)
-        {
-            return null;
-        }
-    }
-
     private static Reason ofFiles(Set<SSTableReader> inputs)
     {
-        String written = name(DatabaseDescriptor.getSelectedSSTableFormat().getLatestVersion());
+        String written = name(Line.running().written());
         for (SSTableReader input : inputs)
         {
             String version = name(input.descriptor.version);
             if (!READ.contains(version))
                 return new Reason("Version", "an input of version " + version);
             // Expirations after 2038 have no room in what is written.
-            if (written.equals("big-nb") && (version.equals("big-oa") || version.equals("bti-da")))
+            if (written.equals("big-nb") && WITH_LONG_TIMES.contains(version))
                 return new Reason("Version", "an input of a version that is newer than what is written");
         }
         return null;
@@ -137,7 +115,7 @@ final class Eligibility
 
     private static String name(Version version)
     {
-        return version.format.name() + '-' + version.version;
+        return Line.running().format(version) + '-' + version;
     }
 
     /** The classes that a type's name has, all of them Cassandra's. */

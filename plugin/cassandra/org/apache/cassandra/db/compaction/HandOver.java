@@ -7,25 +7,22 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 
-import com.google.common.collect.ImmutableMap;
-import com.google.common.collect.Sets;
-
 import halcyon.cassandra.Failed;
 import halcyon.cassandra.Plugin;
 import halcyon.cassandra.Reason;
 import halcyon.cassandra.Service;
 import halcyon.cassandra.Service.Conversation;
 import org.apache.cassandra.db.ColumnFamilyStore;
-import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
+import org.apache.cassandra.db.lifecycle.ILifecycleTransaction;
 import org.apache.cassandra.io.FSDiskFullWriteError;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 import org.apache.cassandra.utils.FBUtilities;
 import org.apache.cassandra.utils.Throwables;
+import org.apache.cassandra.utils.TimeUUID;
 import org.apache.cassandra.utils.concurrent.Refs;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import static org.apache.cassandra.db.compaction.CompactionHistoryTabularData.COMPACTION_TYPE_PROPERTY;
 import static org.apache.cassandra.utils.Clock.Global.currentTimeMillis;
 import static org.apache.cassandra.utils.Clock.Global.nanoTime;
 
@@ -49,23 +46,29 @@ final class HandOver
     private final ColumnFamilyStore cfs;
     private final CompactionTask stock;
     private final Function<Set<SSTableReader>, Split> split;
-    private final LifecycleTransaction transaction;
 
     HandOver(ColumnFamilyStore cfs, CompactionTask stock, Function<Set<SSTableReader>, Split> split)
     {
         this.cfs = cfs;
         this.stock = stock;
         this.split = split;
-        transaction = stock.transaction;
     }
 
-    int execute(ActiveCompactionsTracker active)
+    /** Null: a compaction of these would be handed over, if one was to be done now. */
+    static Reason reason(ColumnFamilyStore cfs, Set<SSTableReader> inputs)
+    {
+        Reason reason = Eligibility.ofNode(Plugin.instance());
+        return reason != null ? reason : Eligibility.ofInputs(Plugin.instance(), cfs, inputs);
+    }
+
+    /** False: Cassandra's own task is to do it. */
+    boolean isDone(ActiveCompactionsTracker active)
     {
         ActiveCompactionsTracker tracker = active == null ? ActiveCompactionsTracker.NOOP : active;
         Plugin plugin = Plugin.instance();
         // Cassandra's start compacts its own tables before the plug-in is there.
         if (plugin == null)
-            return stock.executeInternal(active);
+            return false;
         String table = Eligibility.name(cfs);
         Reason reason = Eligibility.ofNode(plugin);
         if (reason == null)
@@ -73,9 +76,9 @@ final class HandOver
         if (reason == null)
             reason = attempt(plugin, table, tracker);
         if (reason == null)
-            return transaction.originals().size();
+            return true;
         plugin.counters.stays(table, reason);
-        return stock.executeInternal(active);
+        return false;
     }
 
     /** Null if it is done, else why Cassandra's task is to do it. */
@@ -159,18 +162,15 @@ final class HandOver
     /** False if nothing is left to merge. */
     private boolean compact(Plugin plugin, ActiveCompactionsTracker active, Outputs outputs, boolean isTold) throws Exception
     {
-        try (CompactionController controller = stock.getCompactionController(transaction.originals()))
+        try (CompactionController controller = stock.getCompactionController(transaction().originals()))
         {
-            Set<SSTableReader> expired = controller.getFullyExpiredSSTables();
-            if (!roomFor(expired))
-                controller.refreshOverlaps();
-            Set<SSTableReader> inputs = Sets.difference(transaction.originals(), expired).immutableCopy();
+            Set<SSTableReader> inputs = inputs(controller);
             if (inputs.isEmpty())
                 return false;
             long began = nanoTime();
             long beganMillis = currentTimeMillis();
             if (isTold)
-                logger.info("Compacting ({}) by Halcyon {}", transaction.opId(), names(transaction.originals()));
+                logger.info("Compacting ({}) by Halcyon {}", id(), names(transaction().originals()));
             Result result = merge(plugin, active, controller, inputs, outputs);
             List<SSTableReader> opened = outputs.publish();
             if (isTold)
@@ -179,11 +179,11 @@ final class HandOver
         return true;
     }
 
-    private boolean roomFor(Set<SSTableReader> expired)
+    private Set<SSTableReader> inputs(CompactionController controller)
     {
         try
         {
-            return stock.buildCompactionCandidatesForAvailableDiskSpace(expired, transaction.opId());
+            return Line.running().inputs(stock, controller);
         }
         catch (RuntimeException e)
         {
@@ -195,8 +195,8 @@ final class HandOver
                          Outputs outputs) throws IOException, InterruptedException
     {
         Split where = split.apply(inputs);
-        long now = FBUtilities.nowInSeconds();
-        byte[] task = TaskMessage.of(cfs, stock, inputs, transaction.originals(), where, now, plugin.options.verifyRows);
+        long now = TimeUnit.MILLISECONDS.toSeconds(currentTimeMillis());
+        byte[] task = TaskMessage.of(cfs, stock, inputs, transaction().originals(), where, now, plugin.options.verifyRows);
         Progress progress = new Progress(cfs, stock, inputs);
         try (Refs<SSTableReader> refs = Refs.ref(inputs); Conversation conversation = plugin.service.begin())
         {
@@ -224,16 +224,24 @@ final class HandOver
         long before = inputs.stream().mapToLong(SSTableReader::onDiskLength).sum();
         long after = SSTableReader.getTotalBytes(opened);
         plugin.counters.done(Eligibility.name(cfs), before, after, nanos);
-        String merged = CompactionTask.updateCompactionHistory(
-            transaction.opId(), cfs.getKeyspaceName(), cfs.getTableName(), result.merged, before, after,
-            ImmutableMap.of(COMPACTION_TYPE_PROPERTY, stock.compactionType.type, "compacted_by", "halcyon"));
+        String merged = Line.running().record(id(), cfs, stock.compactionType, result.merged, before, after);
         logger.info("Compacted ({}) by Halcyon {} sstables to [{}] to level={}. {} to {} in {} ms. Read Throughput = {}. "
                     + "{} partitions written. Partition merge counts were {{}}",
-                    transaction.opId(), transaction.originals().size(), names(opened), stock.getLevel(),
+                    id(), transaction().originals().size(), names(opened), stock.getLevel(),
                     FBUtilities.prettyPrintMemory(before), FBUtilities.prettyPrintMemory(after), TimeUnit.NANOSECONDS.toMillis(nanos),
                     FBUtilities.prettyPrintMemoryPerSecond(before, Math.max(1, nanos)), result.partitions, merged);
-        cfs.getCompactionStrategyManager().compactionLogger.compaction(beganMillis, transaction.originals(), currentTimeMillis(), opened);
+        cfs.getCompactionStrategyManager().compactionLogger.compaction(beganMillis, transaction().originals(), currentTimeMillis(), opened);
         cfs.metric.compactionBytesWritten.inc(after);
+    }
+
+    private ILifecycleTransaction transaction()
+    {
+        return Line.running().transaction(stock);
+    }
+
+    private TimeUUID id()
+    {
+        return Line.running().id(transaction());
     }
 
     private static List<String> names(Iterable<SSTableReader> sstables)

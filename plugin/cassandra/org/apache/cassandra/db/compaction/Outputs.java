@@ -16,19 +16,17 @@ import java.util.zip.CRC32;
 
 import halcyon.cassandra.Failed;
 import org.apache.cassandra.db.ColumnFamilyStore;
-import org.apache.cassandra.db.DecoratedKey;
 import org.apache.cassandra.db.Directories;
 import org.apache.cassandra.db.DiskBoundaries;
 import org.apache.cassandra.db.PartitionPosition;
-import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
-import org.apache.cassandra.dht.AbstractBounds;
+import org.apache.cassandra.db.lifecycle.ILifecycleTransaction;
 import org.apache.cassandra.dht.Murmur3Partitioner.LongToken;
 import org.apache.cassandra.dht.Token;
 import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.SSTable;
-import org.apache.cassandra.io.sstable.format.SSTableFormat.Components;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 import org.apache.cassandra.utils.FBUtilities;
+import org.apache.cassandra.utils.Throwables;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,8 +37,8 @@ final class Outputs
 
     private final ColumnFamilyStore cfs;
     private final CompactionTask task;
-    private final LifecycleTransaction transaction;
-    private final Map<String, Placeholder> granted = new HashMap<>();
+    private final ILifecycleTransaction transaction;
+    private final Map<String, SSTable> granted = new HashMap<>();
     private final List<SSTableReader> opened = new ArrayList<>();
     private Set<SSTableReader> inputs;
     private boolean published;
@@ -49,7 +47,7 @@ final class Outputs
     {
         this.cfs = cfs;
         this.task = task;
-        transaction = task.transaction;
+        transaction = Line.running().transaction(task);
     }
 
     void of(Set<SSTableReader> inputs)
@@ -67,9 +65,9 @@ final class Outputs
     {
         org.apache.cassandra.io.util.File directory = task.getDirectories().getLocationForDisk(disk(new LongToken(first)));
         Descriptor descriptor = cfs.newSSTableDescriptor(directory);
-        Placeholder placeholder = Placeholder.of(descriptor, cfs);
+        SSTable placeholder = Line.running().placeholder(cfs, descriptor);
         transaction.trackNew(placeholder);
-        String path = descriptor.fileFor(Components.DATA).path();
+        String path = Line.running().data(descriptor).path();
         granted.put(path, placeholder);
         progress.writesTo(directory.path());
         return path;
@@ -108,7 +106,7 @@ final class Outputs
     void giveUp() throws IOException
     {
         release();
-        for (Map.Entry<String, Placeholder> output : granted.entrySet())
+        for (Map.Entry<String, SSTable> output : granted.entrySet())
         {
             Path data = Paths.get(output.getKey());
             String prefix = prefix(data);
@@ -134,16 +132,16 @@ final class Outputs
         for (Result.Output output : outputs)
         {
             Descriptor descriptor = granted.get(output.path).descriptor;
-            opened.add(SSTableReader.open(cfs, descriptor, null, cfs.metadata));
+            opened.add(Line.running().open(cfs, descriptor));
         }
         for (SSTableReader output : opened)
-            Indexed.write(cfs, transaction, output, progress);
+            Line.running().index(cfs, transaction, output, progress);
     }
 
     /** Has what is hot of the inputs be hot of the outputs too. */
     void warm(Progress progress) throws IOException
     {
-        CachedKeys.carryOver(cfs, inputs, opened, progress);
+        Line.running().carryOver(cfs, inputs, opened, progress);
     }
 
     /** They replace the inputs, in one change of the table's view. */
@@ -153,14 +151,14 @@ final class Outputs
         transaction.update(opened, false);
         transaction.obsoleteOriginals();
         transaction.prepareToCommit();
-        transaction.commit();
+        Throwables.maybeFail(transaction.commit(null));
         return opened;
     }
 
     /** The files are those that the service has verified. */
     private void compare(Result.Output output) throws IOException
     {
-        Placeholder placeholder = granted.get(output.path);
+        SSTable placeholder = granted.get(output.path);
         if (placeholder == null)
             throw new Failed("DamagedOutput", output.path + " is not an output of this compaction");
         Path data = Paths.get(output.path);
@@ -192,47 +190,5 @@ final class Outputs
                 crc.update(buffer, 0, read);
         }
         return (int) crc.getValue();
-    }
-
-    /** Names an SSTable that is yet to be written. */
-    private static final class Placeholder extends SSTable
-    {
-        private Placeholder(Builder<?, ?> builder, Owner owner)
-        {
-            super(builder, owner);
-        }
-
-        static Placeholder of(Descriptor descriptor, ColumnFamilyStore cfs)
-        {
-            Naming naming = new Naming(descriptor);
-            naming.setComponents(Set.of(Components.DATA)).setTableMetadataRef(cfs.metadata);
-            return new Placeholder(naming, cfs);
-        }
-
-        @Override
-        public DecoratedKey getFirst()
-        {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public DecoratedKey getLast()
-        {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public AbstractBounds<Token> getBounds()
-        {
-            throw new UnsupportedOperationException();
-        }
-    }
-
-    private static final class Naming extends SSTable.Builder<Placeholder, Naming>
-    {
-        Naming(Descriptor descriptor)
-        {
-            super(descriptor);
-        }
     }
 }

@@ -4,6 +4,7 @@ import java.util.Set;
 
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
+import org.apache.cassandra.utils.TimeUUID;
 
 /** What `nodetool compactionstats` shows, and `nodetool stop` stops. */
 final class Progress extends CompactionInfo.Holder
@@ -11,6 +12,7 @@ final class Progress extends CompactionInfo.Holder
     private final ColumnFamilyStore cfs;
     private final CompactionTask task;
     private final Set<SSTableReader> inputs;
+    private final TimeUUID id;
     private final long total;
     private final long stored;
     private volatile long read;
@@ -21,6 +23,7 @@ final class Progress extends CompactionInfo.Holder
         this.cfs = cfs;
         this.task = task;
         this.inputs = inputs;
+        id = Line.running().id(Line.running().transaction(task));
         total = inputs.stream().mapToLong(SSTableReader::uncompressedLength).sum();
         stored = inputs.stream().mapToLong(SSTableReader::onDiskLength).sum();
     }
@@ -43,7 +46,7 @@ final class Progress extends CompactionInfo.Holder
     @Override
     public CompactionInfo getCompactionInfo()
     {
-        return ByRelease.info(cfs.metadata(), task.compactionType, read, total, stored, task.transaction.opId(), inputs, directory);
+        return Line.running().info(cfs.metadata(), task.compactionType, read, total, stored, id, inputs, directory);
     }
 
     @Override

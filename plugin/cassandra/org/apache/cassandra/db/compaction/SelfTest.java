@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -25,10 +26,10 @@ import org.apache.cassandra.io.sstable.format.SSTableReader;
 import org.apache.cassandra.io.util.File;
 import org.apache.cassandra.schema.SchemaConstants;
 import org.apache.cassandra.schema.TableMetadata;
-import org.apache.cassandra.schema.TableMetadataRef;
-import org.apache.cassandra.utils.FBUtilities;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+
+import static org.apache.cassandra.utils.Clock.Global.currentTimeMillis;
 
 /**
  * Whether this Cassandra, this jar and this program compact together as Cassandra alone does: three tiny SSTables that lie in the jar, with
@@ -63,7 +64,7 @@ public final class SelfTest
             Directories directories = new Directories(table, new Directories.DataDirectory[]{ new Directories.DataDirectory(folder) });
             unpack(directories.getDirectoryForNewSSTables());
             Keyspace keyspace = Keyspace.open(SchemaConstants.SYSTEM_KEYSPACE_NAME);
-            ColumnFamilyStore cfs = ColumnFamilyStore.createColumnFamilyStore(keyspace, TABLE, TableMetadataRef.forOfflineTools(table), directories, true, false, true);
+            ColumnFamilyStore cfs = Line.running().store(keyspace, table, directories);
             try
             {
                 new SelfTest(plugin, cfs).compare();
@@ -111,13 +112,13 @@ public final class SelfTest
     private void compare() throws Exception
     {
         Set<SSTableReader> inputs = cfs.getLiveSSTables();
-        long now = FBUtilities.nowInSeconds();
+        long now = TimeUnit.MILLISECONDS.toSeconds(currentTimeMillis());
         try (LifecycleTransaction transaction = cfs.getTracker().tryModify(inputs, OperationType.COMPACTION))
         {
             if (transaction == null || inputs.size() != SSTABLES)
                 throw new Failed("SelfTest", "of the " + SSTABLES + " SSTables " + inputs.size() + " were read");
             // All tombstones can be purged: nothing is outside of this compaction.
-            CompactionTask task = new CompactionTask(cfs, transaction, now, false);
+            CompactionTask task = Line.running().task(cfs, transaction, now);
             List<String> expected = merged(transaction, now);
             new HandOver(cfs, task, some -> Split.of(cfs, task)).forItself(plugin);
             List<String> found = stored();
@@ -130,9 +131,9 @@ public final class SelfTest
     private List<String> merged(LifecycleTransaction transaction, long now)
     {
         List<String> shown = new ArrayList<>();
-        try (CompactionController controller = new CompactionController(cfs, transaction.originals(), now);
+        try (CompactionController controller = Line.running().controller(cfs, transaction.originals(), now);
              AbstractCompactionStrategy.ScannerList scanners = cfs.getCompactionStrategyManager().getScanners(transaction.originals());
-             CompactionIterator merge = new CompactionIterator(OperationType.COMPACTION, scanners.scanners, controller, now, transaction.opId()))
+             CompactionIterator merge = Line.running().merge(scanners.scanners, controller, now, transaction.opId()))
         {
             while (merge.hasNext())
                 show(merge.next(), shown);

@@ -8,9 +8,7 @@ import java.util.TreeSet;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.DiskBoundaries;
 import org.apache.cassandra.db.PartitionPosition;
-import org.apache.cassandra.dht.Murmur3Partitioner.LongToken;
 import org.apache.cassandra.dht.Token;
-import org.apache.cassandra.io.sstable.format.SSTableReader;
 
 /** When the next output begins: as the task's own writer would switch. */
 final class Split
@@ -75,20 +73,11 @@ final class Split
         }
     }
 
-    /** The shards of a compaction by UCS. */
-    static Split ofShards(ColumnFamilyStore cfs, UnifiedCompactionStrategy strategy, Set<SSTableReader> inputs)
+    /** At these, and where the disks' ranges begin. */
+    static Split at(ColumnFamilyStore cfs, Set<Long> firstTokens)
     {
-        ShardManager shards = strategy.getShardManager();
-        double density = shards.calculateCombinedDensity(inputs);
-        int count = strategy.getController().getNumShards(density * shards.shardSetCoverage());
-        ShardTracker tracker = shards.boundaries(count);
         Set<Long> tokens = disks(cfs);
-        tracker.advanceTo(new LongToken(Long.MIN_VALUE + 1));
-        for (Token end; (end = tracker.shardEnd()) != null && !end.isMinimum() && !isLast(end);)
-        {
-            tokens.add(after(end));
-            tracker.advanceTo(new LongToken(after(end)));
-        }
+        tokens.addAll(firstTokens);
         return new Split(0, 0, 0, tokens);
     }
 
@@ -104,13 +93,13 @@ final class Split
         return tokens;
     }
 
-    private static boolean isLast(Token end)
+    static boolean isLast(Token end)
     {
-        return ((LongToken) end).token == Long.MAX_VALUE;
+        return (Long) end.getTokenValue() == Long.MAX_VALUE;
     }
 
-    private static long after(Token end)
+    static long after(Token end)
     {
-        return ((LongToken) end).token + 1;
+        return (Long) end.getTokenValue() + 1;
     }
 }

@@ -11,12 +11,10 @@ import java.util.Set;
 import java.util.UUID;
 
 import halcyon.cassandra.Frame;
-import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.SystemKeyspace;
 import org.apache.cassandra.db.commitlog.CommitLogPosition;
 import org.apache.cassandra.db.commitlog.IntervalSet;
-import org.apache.cassandra.io.sstable.format.SSTableFormat.Components;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 import org.apache.cassandra.io.sstable.format.Version;
 import org.apache.cassandra.schema.ColumnMetadata;
@@ -50,7 +48,7 @@ final class TaskMessage
         message.schema(cfs.metadata());
         message.inputs(inputs);
         message.format(cfs.metadata());
-        message.times(task.gcBefore, now);
+        message.times(Line.running().gcBefore(task), now);
         message.split(split);
         message.provenance(inputs, originals, split.level);
         message.to.writeLong(SSTableReader.getApproximateKeyCount(inputs));
@@ -99,14 +97,14 @@ final class TaskMessage
     {
         to.writeInt(inputs.size());
         for (SSTableReader input : inputs)
-            text(input.descriptor.fileFor(Components.DATA).absolutePath());
+            text(Line.running().data(input.descriptor).absolutePath());
     }
 
     private void format(TableMetadata table) throws IOException
     {
-        Version version = DatabaseDescriptor.getSelectedSSTableFormat().getLatestVersion();
-        text(version.format.name());
-        text(version.version);
+        Version version = Line.running().written();
+        text(Line.running().format(version));
+        text(version.toString());
         CompressionParams compression = table.params.compression;
         Map<String, String> options = compression.isEnabled() ? compression.asMap() : Map.of();
         to.writeInt(options.size());
@@ -117,7 +115,7 @@ final class TaskMessage
         }
         to.writeDouble(table.params.bloomFilterFpChance);
         to.writeInt(table.params.minIndexInterval);
-        to.writeLong(DatabaseDescriptor.getColumnIndexSize(0));
+        to.writeLong(Line.running().columnIndexSize());
     }
 
     private void times(long gcBefore, long now) throws IOException

@@ -1,6 +1,7 @@
 package org.apache.cassandra.db.compaction;
 
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 
 import org.apache.cassandra.db.ColumnFamilyStore;
@@ -9,39 +10,39 @@ import org.apache.cassandra.exceptions.ConfigurationException;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
 /** SizeTieredCompactionStrategy, whose tasks are handed over. */
-public class HalcyonSizeTieredCompactionStrategy extends SizeTieredCompactionStrategy
+public class Halcyon60SizeTieredCompactionStrategy extends SizeTieredCompactionStrategy
 {
-    public HalcyonSizeTieredCompactionStrategy(ColumnFamilyStore cfs, Map<String, String> options)
+    public Halcyon60SizeTieredCompactionStrategy(ColumnFamilyStore cfs, Map<String, String> options)
     {
         super(cfs, options);
     }
 
     public static Map<String, String> validateOptions(Map<String, String> options) throws ConfigurationException
     {
-        return HandedOver.notUnderstood(SizeTieredCompactionStrategy.validateOptions(options));
+        return Line.notUnderstood(Line60.NAME, SizeTieredCompactionStrategy.validateOptions(options));
     }
 
     @Override
-    public AbstractCompactionTask getNextBackgroundTask(long gcBefore)
+    public Collection<AbstractCompactionTask> getNextBackgroundTasks(long gcBefore)
     {
-        return HandedOver.task(cfs, super.getNextBackgroundTask(gcBefore));
+        return HandedOver60.tasks(cfs, super.getNextBackgroundTasks(gcBefore));
     }
 
     @Override
-    public Collection<AbstractCompactionTask> getMaximalTask(long gcBefore, boolean splitOutput)
+    public List<AbstractCompactionTask> getMaximalTasks(long gcBefore, boolean splitOutput)
     {
-        return HandedOver.tasks(cfs, super.getMaximalTask(gcBefore, splitOutput));
+        return HandedOver60.tasks(cfs, super.getMaximalTasks(gcBefore, splitOutput));
     }
 
     @Override
     public AbstractCompactionTask getUserDefinedTask(Collection<SSTableReader> sstables, long gcBefore)
     {
-        return HandedOver.task(cfs, super.getUserDefinedTask(sstables, gcBefore));
+        return HandedOver60.task(cfs, super.getUserDefinedTask(sstables, gcBefore));
     }
 
     @Override
     public AbstractCompactionTask getCompactionTask(LifecycleTransaction txn, long gcBefore, long maxSSTableBytes)
     {
-        return HandedOver.task(cfs, super.getCompactionTask(txn, gcBefore, maxSSTableBytes));
+        return HandedOver60.task(cfs, super.getCompactionTask(txn, gcBefore, maxSSTableBytes));
     }
 }

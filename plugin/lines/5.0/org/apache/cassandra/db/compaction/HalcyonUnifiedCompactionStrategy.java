@@ -20,14 +20,14 @@ public class HalcyonUnifiedCompactionStrategy extends UnifiedCompactionStrategy
 
     public static Map<String, String> validateOptions(Map<String, String> options) throws ConfigurationException
     {
-        return HandedOver.notUnderstood(UnifiedCompactionStrategy.validateOptions(options));
+        return Line.notUnderstood(Line50.NAME, UnifiedCompactionStrategy.validateOptions(options));
     }
 
     @Override
     public UnifiedCompactionTask getNextBackgroundTask(long gcBefore)
     {
         UnifiedCompactionTask stock = super.getNextBackgroundTask(gcBefore);
-        return stock == null ? null : new HandedOverUnified(cfs, this, stock);
+        return stock == null ? null : new HandedOverUnified50(cfs, this, stock);
     }
 
     @Override
@@ -47,13 +47,13 @@ public class HalcyonUnifiedCompactionStrategy extends UnifiedCompactionStrategy
     public AbstractCompactionTask getCompactionTask(LifecycleTransaction txn, long gcBefore, long maxSSTableBytes)
     {
         // Cassandra's does not split its outputs: it is not a UnifiedCompactionTask.
-        return HandedOver.task(cfs, super.getCompactionTask(txn, gcBefore, maxSSTableBytes));
+        return HandedOver50.task(cfs, super.getCompactionTask(txn, gcBefore, maxSSTableBytes));
     }
 
     private AbstractCompactionTask handedOver(AbstractCompactionTask stock)
     {
         if (stock != null && stock.getClass() == UnifiedCompactionTask.class)
-            return new HandedOverUnified(cfs, this, (UnifiedCompactionTask) stock);
+            return new HandedOverUnified50(cfs, this, (UnifiedCompactionTask) stock);
         return stock;
     }
 }

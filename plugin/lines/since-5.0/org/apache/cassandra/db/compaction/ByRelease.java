@@ -11,8 +11,8 @@ import org.apache.cassandra.io.sstable.format.SSTableReader;
 import org.apache.cassandra.schema.TableMetadata;
 import org.apache.cassandra.utils.TimeUUID;
 
-/** The few members that differ among the releases that the jar runs on. All others are linked to. */
-public final class ByRelease
+/** The few members that differ among the releases of a line. All others are linked to. */
+final class ByRelease
 {
     private static final MethodHandles.Lookup LOOKUP = MethodHandles.lookup();
     /** From 5.0.9 on, with the stored bytes of all inputs. */
@@ -52,7 +52,7 @@ public final class ByRelease
     }
 
     /** What this release has in none of the forms that are known. */
-    public static Set<String> missing()
+    static Set<String> missing()
     {
         return INFO_WITH_STORED == null && INFO == null ? Set.of("new CompactionInfo in a known form") : Set.of();
     }

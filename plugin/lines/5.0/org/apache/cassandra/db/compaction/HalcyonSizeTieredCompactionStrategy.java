@@ -8,40 +8,40 @@ import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
 import org.apache.cassandra.exceptions.ConfigurationException;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
-/** TimeWindowCompactionStrategy, whose tasks are handed over. */
-public class HalcyonTimeWindowCompactionStrategy extends TimeWindowCompactionStrategy
+/** SizeTieredCompactionStrategy, whose tasks are handed over. */
+public class HalcyonSizeTieredCompactionStrategy extends SizeTieredCompactionStrategy
 {
-    public HalcyonTimeWindowCompactionStrategy(ColumnFamilyStore cfs, Map<String, String> options)
+    public HalcyonSizeTieredCompactionStrategy(ColumnFamilyStore cfs, Map<String, String> options)
     {
         super(cfs, options);
     }
 
     public static Map<String, String> validateOptions(Map<String, String> options) throws ConfigurationException
     {
-        return HandedOver.notUnderstood(TimeWindowCompactionStrategy.validateOptions(options));
+        return Line.notUnderstood(Line50.NAME, SizeTieredCompactionStrategy.validateOptions(options));
     }
 
     @Override
     public AbstractCompactionTask getNextBackgroundTask(long gcBefore)
     {
-        return HandedOver.task(cfs, super.getNextBackgroundTask(gcBefore));
+        return HandedOver50.task(cfs, super.getNextBackgroundTask(gcBefore));
     }
 
     @Override
     public Collection<AbstractCompactionTask> getMaximalTask(long gcBefore, boolean splitOutput)
     {
-        return HandedOver.tasks(cfs, super.getMaximalTask(gcBefore, splitOutput));
+        return HandedOver50.tasks(cfs, super.getMaximalTask(gcBefore, splitOutput));
     }
 
     @Override
     public AbstractCompactionTask getUserDefinedTask(Collection<SSTableReader> sstables, long gcBefore)
     {
-        return HandedOver.task(cfs, super.getUserDefinedTask(sstables, gcBefore));
+        return HandedOver50.task(cfs, super.getUserDefinedTask(sstables, gcBefore));
     }
 
     @Override
     public AbstractCompactionTask getCompactionTask(LifecycleTransaction txn, long gcBefore, long maxSSTableBytes)
     {
-        return HandedOver.task(cfs, super.getCompactionTask(txn, gcBefore, maxSSTableBytes));
+        return HandedOver50.task(cfs, super.getCompactionTask(txn, gcBefore, maxSSTableBytes));
     }
 }

@@ -3,15 +3,15 @@ package org.apache.cassandra.db.compaction;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.compaction.unified.UnifiedCompactionTask;
 
-/** As {@link HandedOver}: the strategy's method answers a UnifiedCompactionTask. */
-class HandedOverUnified extends UnifiedCompactionTask
+/** As {@link HandedOver60}: the strategy's method answers a UnifiedCompactionTask. */
+class HandedOverUnified60 extends UnifiedCompactionTask
 {
     private final UnifiedCompactionStrategy strategy;
     private final UnifiedCompactionTask stock;
 
-    HandedOverUnified(ColumnFamilyStore cfs, UnifiedCompactionStrategy strategy, UnifiedCompactionTask stock)
+    HandedOverUnified60(ColumnFamilyStore cfs, UnifiedCompactionStrategy strategy, UnifiedCompactionTask stock)
     {
-        super(cfs, strategy, ((CompactionTask) stock).transaction, ((CompactionTask) stock).gcBefore, strategy.getShardManager());
+        super(cfs, strategy, ((CompactionTask) stock).transaction, ((CompactionTask) stock).gcBeforeSeconds, strategy.getShardManager());
         this.strategy = strategy;
         this.stock = stock;
         isUserDefined = ((CompactionTask) stock).isUserDefined;
@@ -19,9 +19,10 @@ class HandedOverUnified extends UnifiedCompactionTask
     }
 
     @Override
-    protected int executeInternal(ActiveCompactionsTracker active)
+    protected void executeInternal(ActiveCompactionsTracker active)
     {
-        return new HandOver(cfs, stock, inputs -> Split.ofShards(cfs, strategy, inputs)).execute(active);
+        if (!new HandOver(cfs, stock, inputs -> Shards.of(cfs, strategy, inputs)).isDone(active))
+            ((CompactionTask) stock).executeInternal(active);
     }
 
     @Override

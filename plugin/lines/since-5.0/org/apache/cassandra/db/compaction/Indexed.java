@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Set;
 
 import org.apache.cassandra.db.ColumnFamilyStore;
-import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
+import org.apache.cassandra.db.lifecycle.ILifecycleTransaction;
 import org.apache.cassandra.db.rows.UnfilteredRowIterator;
 import org.apache.cassandra.index.Index;
 import org.apache.cassandra.index.sai.StorageAttachedIndex;
@@ -29,12 +29,12 @@ final class Indexed
     {
     }
 
-    static void write(ColumnFamilyStore cfs, LifecycleTransaction transaction, SSTableReader output, Progress progress) throws IOException
+    static void write(Since50 line, ColumnFamilyStore cfs, ILifecycleTransaction transaction, SSTableReader output, Progress progress) throws IOException
     {
         List<SSTableFlushObserver> observers = new ArrayList<>();
         for (Index.Group group : cfs.indexManager.listIndexGroups())
         {
-            SSTableFlushObserver observer = group.getFlushObserver(output.descriptor, transaction, cfs.metadata());
+            SSTableFlushObserver observer = line.observer(group, output.descriptor, transaction, cfs.metadata());
             if (observer != null)
                 observers.add(observer);
         }

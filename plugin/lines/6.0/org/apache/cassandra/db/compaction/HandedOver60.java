@@ -1,60 +1,45 @@
 package org.apache.cassandra.db.compaction;
 
 import java.util.Collection;
-import java.util.HashMap;
-import java.util.Map;
+import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-import halcyon.cassandra.Plugin;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.Directories;
 import org.apache.cassandra.db.compaction.writers.CompactionAwareWriter;
-import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
+import org.apache.cassandra.db.lifecycle.ILifecycleTransaction;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
 /** Cassandra's own task, done by Halcyon where it can be, else by itself. */
-class HandedOver extends CompactionTask
+class HandedOver60 extends CompactionTask
 {
     private final CompactionTask stock;
 
-    private HandedOver(ColumnFamilyStore cfs, CompactionTask stock)
+    private HandedOver60(ColumnFamilyStore cfs, CompactionTask stock)
     {
-        super(cfs, stock.transaction, stock.gcBefore, stock.keepOriginals);
+        super(cfs, stock.transaction, stock.gcBeforeSeconds, stock.keepOriginals);
         this.stock = stock;
         isUserDefined = stock.isUserDefined;
         compactionType = stock.compactionType;
     }
 
-    /**
-     * Options of a strategy that are not understood: those that Cassandra's does not, and, as one more, why this node cannot hand
-     * compactions over. An exception would lose its message on the way to who sets the strategy.
-     */
-    static Map<String, String> notUnderstood(Map<String, String> byStock)
-    {
-        String refusal = Plugin.start();
-        if (refusal == null)
-            return byStock;
-        Map<String, String> all = new HashMap<>(byStock);
-        all.put(refusal, "");
-        return all;
-    }
-
     /** Tasks that write in a way of their own stay as they are, and so does none. */
     static AbstractCompactionTask task(ColumnFamilyStore cfs, AbstractCompactionTask stock)
     {
-        return stock != null && Split.isKnown(stock.getClass()) ? new HandedOver(cfs, (CompactionTask) stock) : stock;
+        return stock != null && Split.isKnown(stock.getClass()) ? new HandedOver60(cfs, (CompactionTask) stock) : stock;
     }
 
-    static Collection<AbstractCompactionTask> tasks(ColumnFamilyStore cfs, Collection<AbstractCompactionTask> stock)
+    static List<AbstractCompactionTask> tasks(ColumnFamilyStore cfs, Collection<AbstractCompactionTask> stock)
     {
         return stock == null ? null : stock.stream().map(task -> task(cfs, task)).collect(Collectors.toList());
     }
 
     @Override
-    protected int executeInternal(ActiveCompactionsTracker active)
+    protected void executeInternal(ActiveCompactionsTracker active)
     {
-        return new HandOver(cfs, stock, inputs -> Split.of(cfs, stock)).execute(active);
+        if (!new HandOver(cfs, stock, inputs -> Split.of(cfs, stock)).isDone(active))
+            stock.executeInternal(active);
     }
 
     @Override
@@ -72,7 +57,7 @@ class HandedOver extends CompactionTask
     }
 
     @Override
-    public CompactionAwareWriter getCompactionAwareWriter(ColumnFamilyStore cfs, Directories directories, LifecycleTransaction txn,
+    public CompactionAwareWriter getCompactionAwareWriter(ColumnFamilyStore cfs, Directories directories, ILifecycleTransaction txn,
                                                           Set<SSTableReader> nonExpiredSSTables)
     {
         return stock.getCompactionAwareWriter(cfs, directories, txn, nonExpiredSSTables);

@@ -20,7 +20,7 @@ def listed(items):
     return struct.pack(">I", len(items)) + b"".join(items)
 
 
-def hello(oldest=4, newest=4, memory=256 << 20):
+def hello(oldest=5, newest=5, memory=256 << 20):
     return b"HCMP" + struct.pack(">HH", oldest, newest) + text("test") + struct.pack(">QB", memory, 2)
 
 
@@ -52,7 +52,7 @@ class Service:
         if greet:
             self.send(HELLO, 0, hello())
             kind, _, body = self.receive()
-            assert (kind, body[:6]) == (WELCOME, b"HCMP\0\4")
+            assert (kind, body[:6]) == (WELCOME, b"HCMP\0\5")
 
     def send(self, kind, number, body=b""):
         self.raw(frame(kind, number, body))
@@ -84,6 +84,8 @@ class Service:
             if kind in (DONE, FAILED):
                 return kind, said, asked
             asked[kind] += 1
+            if kind == TICK:
+                self.last_tick = struct.unpack(">7Q", said)
             if kind == ASK_BOUND:
                 self.send(BOUNDS, number, struct.pack(">q", bound) + listed([]))
             elif kind == ASK_OUTPUT:

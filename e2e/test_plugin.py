@@ -330,7 +330,8 @@ def metrics_are_shown(node, port):
     assert node.metric("CompactionsHandedBack", keyspace=KEYSPACE, scope="forced") == 1
     assert 0 < node.metric("CompactionsCompleted", keyspace=KEYSPACE, scope="lcs") < node.completed()
     assert node.metric("BytesRead") > node.metric("BytesWritten") > 0 and node.metric("MemoryBytes") > 0 and node.metric("ServiceRunning") == 1
-    assert node.metric("CpuMillis") > 0 and node.metric("LatencyTargetMicros") == node.metric("PaceBytesPerSecond") == 0
+    assert node.metric("CpuMillis") > node.metric("CpuMillis", keyspace=KEYSPACE, scope="lcs") > 0
+    assert node.metric("MemoryBytes", keyspace=KEYSPACE, scope="lcs") == 0 and node.metric("LatencyTargetMicros") == node.metric("PaceBytesPerSecond") == 0
     node.execute("CREATE TABLE gone (k int PRIMARY KEY)")
     node.execute("INSERT INTO gone (k) VALUES (1)")
     node.jmx.flush(KEYSPACE, "gone")
@@ -395,6 +396,7 @@ def a_table_has_options(node, options):
     until(lambda: node.running() >= first + (2 << 20), "it does not continue")
     # The limiter lends a second's worth, and a tick is a mebibyte.
     assert not compaction.is_over() and node.running() - first <= (time.monotonic() - began + 2) * (1 << 20)
+    assert node.metric("MemoryBytes", keyspace=KEYSPACE, scope="own") > 20 << 20
     set_option(node, f"{KEYSPACE}.ow*", "throughput_mib", "none")
     compaction.end()
     set_option(node, f"{KEYSPACE}.own", "latency_target", "1us")

@@ -126,6 +126,14 @@ def test_a_floor_spares_questions(halcyon, running, tmp_path, bound, floor, ques
     assert (asked[ASK_BOUND] > 0) == questions
 
 
+def test_ticks_say_what_a_task_uses(halcyon, running, tmp_path):
+    """Of processors and memory: the last one of all."""
+    golden, body = simple(halcyon)
+    kind, *_ = running.run(1, body, names(tmp_path, golden))
+    *_, cpu, memory = running.last_tick
+    assert kind == DONE and cpu > 0 and memory > 20 << 20
+
+
 def test_outputs_begin_at_tokens(halcyon, running, tmp_path):
     """Every partition of the table begins an output if each token does."""
     golden, body = simple(halcyon, tokens=range(-(2**63) + 1, 2**63 - 1, 2**50))
@@ -206,6 +214,6 @@ def test_the_end_of_input_ends_it(halcyon):
 
 def test_it_speaks_one_version(halcyon):
     running = Service(halcyon.path, greet=False)
-    running.send(HELLO, 0, hello(oldest=5, newest=9))
+    running.send(HELLO, 0, hello(oldest=6, newest=9))
     status, said = running.end()
-    assert status == 3 and "versions 5 to 9" in said
+    assert status == 3 and "versions 6 to 9" in said

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use halcyon_compaction::{Error, Progress, PurgeBound, Result};
-use halcyon_io::{Mutex, clock};
+use halcyon_io::{CpuAccount, Mutex, clock};
 use halcyon_stream::PartitionKey;
 
 use crate::ahead::Ahead;
@@ -64,6 +64,10 @@ pub(crate) struct Exchange {
     task: u64,
     replies: Arc<Replies>,
     pub(crate) progress: Progress,
+    /// Of all threads of the task.
+    pub(crate) cpu: CpuAccount,
+    /// Bytes of memory that the task was admitted with; 0 while it waits for them.
+    memory: AtomicU64,
     /// When something was said last, on the clock of the thread.
     said: AtomicU64,
     /// A task on one thread asks one question at a time; the lock is for the type's sake.
@@ -90,7 +94,12 @@ impl Exchange {
             ahead: Ahead::default(),
         });
         let said = AtomicU64::new(clock::now().as_nanos());
-        (Arc::new(Exchange { task, replies, progress, said, state }), ear)
+        let (cpu, memory) = (CpuAccount::default(), AtomicU64::new(0));
+        (Arc::new(Exchange { task, replies, progress, cpu, memory, said, state }), ear)
+    }
+
+    pub(crate) fn admitted(&self, memory: u64) {
+        self.memory.store(memory, Ordering::Relaxed);
     }
 
     fn send(&self, reply: &Reply) -> Result<()> {
@@ -133,6 +142,8 @@ impl Exchange {
             total: now.data_total,
             written: now.data_written,
             partitions: now.partitions,
+            cpu: u64::try_from(self.cpu.spent().as_micros()).unwrap_or(u64::MAX),
+            memory: self.memory.load(Ordering::Relaxed),
         }))?;
         hearing.unanswered += 1;
         while hearing.unanswered > UNANSWERED {

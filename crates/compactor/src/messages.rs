@@ -6,7 +6,7 @@ use crate::frame::Frame;
 pub use crate::task_request::{Split, TaskRequest};
 
 /// The only one that is spoken: jar and program are installed together.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 const MAGIC: u32 = u32::from_be_bytes(*b"HCMP");
 
 mod kind {
@@ -189,7 +189,7 @@ pub struct Failed {
     pub message: String,
 }
 
-/// Bytes so far, for `nodetool compactionstats`; all but `stored` are uncompressed.
+/// How far a task is. Bytes so far, for `nodetool compactionstats`: all but `stored` are uncompressed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tick {
     /// Stored bytes read since the last tick.
@@ -198,6 +198,10 @@ pub struct Tick {
     pub total: u64,
     pub written: u64,
     pub partitions: u64,
+    /// Microseconds of processors, so far, on all of its threads.
+    pub cpu: u64,
+    /// Bytes that it may hold; 0 while it waits for them.
+    pub memory: u64,
 }
 
 /// What this process says.
@@ -242,8 +246,8 @@ impl Reply {
                 body.put_i64(*first);
                 kind::ASK_OUTPUT
             }
-            Reply::Tick(Tick { stored, read, total, written, partitions }) => {
-                [stored, read, total, written, partitions]
+            Reply::Tick(Tick { stored, read, total, written, partitions, cpu, memory }) => {
+                [stored, read, total, written, partitions, cpu, memory]
                     .iter()
                     .for_each(|n| put_u64(&mut body, **n));
                 kind::TICK

@@ -124,9 +124,14 @@ impl Service {
 
 async fn run(task: TaskRequest, exchange: Arc<Exchange>, mut ending: Ending) {
     let service = ending.service.clone();
+    let _charged = exchange.cpu.enter();
     let goes_on = || exchange.goes_on();
-    let reply = match service.admission.admit(needed(&task), &exchange.progress, goes_on) {
-        Ok(_admitted) => task::run(&service.disk, &task, &exchange).await,
+    let memory = needed(&task);
+    let reply = match service.admission.admit(memory, &exchange.progress, goes_on) {
+        Ok(_admitted) => {
+            exchange.admitted(memory);
+            task::run(&service.disk, &task, &exchange).await
+        }
         Err(error) => Reply::Failed(failed(&error, &[])),
     };
     ending.reply = Some(reply);

@@ -51,6 +51,8 @@ async fn compact(
     let rows = task.verify_rows;
     let verifier = Verifier { disk, schema, rows, exchange };
     let files = verifier.outputs(&outcome).await?;
+    // What it has used to its end.
+    outputs.tick()?;
     let Outcome { file_read, file_written, partitions_written, merged_partitions, .. } = outcome;
     Ok(Done {
         outputs: files,

@@ -62,6 +62,7 @@ pub use processes::{OpenElsewhere, Process};
 pub use rate_limiter::RateLimiter;
 pub use reader::{SequentialReader, StreamOptions};
 pub use replace::replace;
+pub use runtime::account::{Charged, CpuAccount};
 pub use runtime::backend::{
     Backend, BackendChoice, BackendReport, UnknownBackend, block_on, block_on_backend,
 };

@@ -1,5 +1,6 @@
 //! What runs code: executors, threads, tasks, time, randomness.
 
+pub(crate) mod account;
 pub(crate) mod backend;
 pub mod clock;
 pub(crate) mod compute;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::account::CpuAccount;
 use super::panics::caught;
 use crate::sync::mutex::Mutex;
 
@@ -44,7 +45,9 @@ pub fn spawn_thread<T: Send + 'static>(
     priority: ThreadPriority,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {
+    let account = CpuAccount::current();
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let _charged = account.as_ref().map(CpuAccount::enter);
         PRIORITY.set(priority);
         let body = || caught(body).unwrap_or_else(|panic| resume_unwind(panic));
         match priority {

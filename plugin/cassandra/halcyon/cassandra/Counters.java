@@ -64,6 +64,12 @@ public final class Counters
             logger.info("Halcyon: compactions{} stay Cassandra's: {}", who, reason);
     }
 
+    /** For one compaction of the table. */
+    public Using using(String table)
+    {
+        return new Using(of(table).figures);
+    }
+
     public void done(String table, long bytesRead, long bytesWritten, long nanos)
     {
         OfTable one = of(table);

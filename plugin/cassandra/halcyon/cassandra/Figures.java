@@ -5,6 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 import javax.management.InstanceNotFoundException;
 import javax.management.JMException;
 
@@ -35,6 +37,9 @@ final class Figures
     final Counter bytesWritten;
     /** Of compactions, from the first file that is opened to the last. */
     final Counter millis;
+    /** Of a table: what its compactions have had of processors, and hold of memory. */
+    final LongAdder cpuMicros = new LongAdder();
+    final LongAdder memoryBytes = new LongAdder();
     private final String keyspace;
     private final String table;
     private final Map<String, Counter> byCode = new ConcurrentHashMap<>();
@@ -60,19 +65,20 @@ final class Figures
 
     static Figures ofTable(String keyspace, String table)
     {
-        return new Figures(keyspace, table);
+        Figures figures = new Figures(keyspace, table);
+        figures.gauge("CpuMillis", () -> TimeUnit.MICROSECONDS.toMillis(figures.cpuMicros.sum()));
+        figures.gauge("MemoryBytes", figures.memoryBytes::sum);
+        return figures;
     }
 
     private Counter counter(String name)
     {
-        MetricName own = name(name);
-        names.add(own);
-        return register(own, new Counter());
+        return register(own(name), new Counter());
     }
 
     void gauge(String name, Gauge<Long> gauge)
     {
-        register(name(name), gauge);
+        register(own(name), gauge);
     }
 
     /** Of the node, one for each word of few. */
@@ -80,6 +86,13 @@ final class Figures
     {
         return byCode.computeIfAbsent(name + '.' + code,
                                       key -> register(DefaultNameFactory.createMetricName(OF_NODE, name, code), new Counter()));
+    }
+
+    private MetricName own(String name)
+    {
+        MetricName own = name(name);
+        names.add(own);
+        return own;
     }
 
     private MetricName name(String name)

@@ -15,7 +15,7 @@ public final class Frame
                              DONE = (byte) 0x85, FAILED = (byte) 0x86, PONG = (byte) 0x87;
 
     public static final int MAGIC = 0x48434d50;
-    public static final int VERSION = 4;
+    public static final int VERSION = 5;
     private static final int LONGEST = 16 << 20;
     private static final int HEADER = 9;
     private static final int LONGEST_TEXT = 64 << 10;

@@ -19,6 +19,7 @@ import halcyon.cassandra.Pace;
 import halcyon.cassandra.Plugin;
 import halcyon.cassandra.Service.Conversation;
 import halcyon.cassandra.TableOptions;
+import halcyon.cassandra.Using;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.DecoratedKey;
 import org.apache.cassandra.db.memtable.Memtable;
@@ -44,6 +45,7 @@ final class Dialogue
     private final CompactionController controller;
     private final Progress progress;
     private final Outputs outputs;
+    private final Using using;
     private final KeysAhead keys;
     private long refreshed = System.nanoTime();
     private long lastBound = Long.MIN_VALUE;
@@ -53,7 +55,7 @@ final class Dialogue
     private long looks;
     private final long mostLooks;
 
-    Dialogue(Conversation conversation, Plugin plugin, CompactionController controller, Progress progress, Outputs outputs)
+    Dialogue(Conversation conversation, Plugin plugin, CompactionController controller, Progress progress, Outputs outputs, Using using)
     {
         this.conversation = conversation;
         counters = plugin.counters;
@@ -63,6 +65,7 @@ final class Dialogue
         this.controller = controller;
         this.progress = progress;
         this.outputs = outputs;
+        this.using = using;
         keys = new KeysAhead(progress.inputs());
     }
 
@@ -191,6 +194,10 @@ final class Dialogue
     {
         long stored = frame.body.getLong();
         progress.read(frame.body.getLong());
+        // Of all, written, partitions.
+        for (int skipped = 0; skipped < 3; skipped++)
+            frame.body.getLong();
+        using.tick(frame.body.getLong(), frame.body.getLong());
         throttle(stored);
         if (System.nanoTime() - refreshed > REFRESH_NANOS)
         {

@@ -12,6 +12,7 @@ import halcyon.cassandra.Plugin;
 import halcyon.cassandra.Reason;
 import halcyon.cassandra.Service;
 import halcyon.cassandra.Service.Conversation;
+import halcyon.cassandra.Using;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.lifecycle.ILifecycleTransaction;
 import org.apache.cassandra.io.FSDiskFullWriteError;
@@ -171,7 +172,11 @@ final class HandOver
             long beganMillis = currentTimeMillis();
             if (isTold)
                 logger.info("Compacting ({}) by Halcyon {}", id(), names(transaction().originals()));
-            Result result = merge(plugin, active, controller, inputs, outputs);
+            Result result;
+            try (Using using = isTold ? plugin.counters.using(Eligibility.name(cfs)) : Using.ofNoTable())
+            {
+                result = merge(plugin, active, controller, inputs, outputs, using);
+            }
             List<SSTableReader> opened = outputs.publish();
             if (isTold)
                 tell(plugin, inputs, result, opened, beganMillis, nanoTime() - began);
@@ -192,7 +197,7 @@ final class HandOver
     }
 
     private Result merge(Plugin plugin, ActiveCompactionsTracker active, CompactionController controller, Set<SSTableReader> inputs,
-                         Outputs outputs) throws IOException, InterruptedException
+                         Outputs outputs, Using using) throws IOException, InterruptedException
     {
         Split where = split.apply(inputs);
         long now = TimeUnit.MILLISECONDS.toSeconds(currentTimeMillis());
@@ -207,7 +212,7 @@ final class HandOver
                 if (!cfs.getCompactionStrategyManager().isActive())
                     throw new CompactionInterruptedException(progress.getCompactionInfo());
                 outputs.of(inputs);
-                Result result = new Dialogue(conversation, plugin, controller, progress, outputs).run(task);
+                Result result = new Dialogue(conversation, plugin, controller, progress, outputs, using).run(task);
                 outputs.open(result.outputs, progress);
                 outputs.warm(progress);
                 return result;

@@ -38,7 +38,7 @@ class Ring:
     def _place(self, number):
         return self._folder / str(number)
 
-    def start(self, number, with_jar):
+    def start(self, number, with_jar, release=opened.RELEASE):
         """A node that was there before keeps its ports and its data."""
         more = ["--address", f"127.0.0.{number}", "--heap", HEAP]
         if number in self._facts:
@@ -46,10 +46,10 @@ class Ring:
         if number != 1:
             more += ["--seed", f"127.0.0.1:{self._facts[1]['storage_port']}"]
         jvm = plugin.jvm(self._options) if with_jar else "-ea"
-        facts = opened.start(self._options, self._place(number), FORM, *SETTINGS, *tokens(number), jvm=jvm, more=more)
+        facts = opened.start(self._options, self._place(number), FORM, *SETTINGS, *tokens(number), jvm=jvm, more=more, release=release)
         self._facts[number] = facts
         self._clusters[number] = opened.cluster(facts)
-        node = self.nodes[number] = Node(self._options, self._clusters[number].connect(), facts)
+        node = self.nodes[number] = Node(self._options, self._clusters[number].connect(), facts, release)
         if with_jar:
             until(node.is_ready, "the plug-in has not started")
         return node

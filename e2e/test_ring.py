@@ -9,6 +9,7 @@ import os
 import random
 import re
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -28,6 +29,7 @@ COLUMNS = "(k int, c int, s text static, v text, l list<int>, m map<int, int>, P
 ROUNDS = 6
 SPLIT = f"{KEYSPACE}.split"
 ELSEWHERE = "two"
+MAJOR = "Major compaction"
 
 
 @pytest.fixture
@@ -128,6 +130,47 @@ def test_a_mixed_ring(ring, cassandra_options, tmp_path):
     without_the_jar(ring)
     all_are_equal(ring, clients)
     nothing_is_left(ring, cassandra_options)
+
+
+OLD = "5.0.8"
+
+
+@pytest.mark.timeout(900)
+def test_a_rolling_upgrade_to_a_patch(ring, cassandra_options, request):
+    """Two of three nodes have the jar; each node in turn gets the next patch, while clients write to the others."""
+    if not request.config.getoption("--matrix"):
+        pytest.skip("a landing has one release of 5.0: --matrix")
+    subprocess.run([cassandra_options.xtask, "oracle", "fetch", OLD], check=True)
+    jars = {1: True, 2: True, 3: False}
+    for number, with_jar in jars.items():
+        ring.start(number, with_jar, release=OLD)
+    create(ring)
+    fill(ring, 0, partitions=5)
+    clients = Clients(ring, seed=2)
+    clients.write_while_all_live()
+    for number, with_jar in jars.items():
+        flush(ring)
+        handed_over_where_the_jar_is(ring, jars)
+        ring.nodetool(number, "drain")
+        ring.stop(number)
+        clients.write(statements=30)
+        ring.start(number, with_jar)
+        ring.all_see(list(jars))
+        clients.write_while_all_live()
+        releases = [node.execute("SELECT release_version FROM system.local").one()[0] for _, node in sorted(ring.nodes.items())]
+        assert releases == [opened.RELEASE] * number + [OLD] * (3 - number)
+    flush(ring)
+    handed_over_where_the_jar_is(ring, jars)
+    all_are_equal(ring, clients)
+    nothing_is_left(ring, cassandra_options)
+
+
+def handed_over_where_the_jar_is(ring, jars):
+    for number, node in ring.nodes.items():
+        for table in STRATEGIES:
+            done = len(node.done_by_halcyon(table, MAJOR))
+            node.jmx.compact(KEYSPACE, table)
+            assert not node.has_plugin() if not jars[number] else len(node.done_by_halcyon(table, MAJOR)) > done, (number, table)
 
 
 def compactions_in_the_background(ring, clients):

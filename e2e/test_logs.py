@@ -160,6 +160,13 @@ def test_slow_requests_are_logged_as_in_cassandra(node):
     row = next(row for row in rows if row[0] == text.encode())
     times, shortest, average, longest = (int.from_bytes(value, "big") for value in row[2:6])
     assert (row[1], row[6]) == (b"t", b"\0") and times >= 1 and 1 <= shortest <= average <= longest
+    # The parts of the slowest one make up its time.
+    columns = "query, max_ms, waited_us, executed_us, log_us, device_us, sstables, device_reads"
+    rows = client.query(f"SELECT {columns} FROM system_views.slow_queries WHERE keyspace_name = 'l'")[1]
+    for row in rows:
+        longest, waited, executed, log_us, *_ = (int.from_bytes(value, "big") for value in row[1:])
+        assert longest == (waited + executed) // 1000 or longest == (waited + executed) // 1000 + 1
+        assert log_us <= executed
     parts = client.query("SELECT query, waited_us, executed_us FROM halcyon_views.slow_requests")[1]
     waited, executed = next((int.from_bytes(row[1], "big"), int.from_bytes(row[2], "big")) for row in parts if row[0] == text.encode())
     assert waited + executed >= 1000

@@ -31,8 +31,9 @@ Percentiles are of the last minutes. Bars show the p99 at each look, each
 line by its own scale; where a compaction or an index build ran they have
 another colour and a mark below.
 A rate is the growth of a counter between the last two looks.
-Slow requests: waited for their core, then executed; of the last requests
-above slow_query_log_timeout. Times are in UTC.";
+Slow requests: waited for their core, then executed, and of this for the
+commit log and the device; of the last requests above
+slow_query_log_timeout. Times are in UTC.";
 
 pub(super) fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
     let rows = Layout::vertical([

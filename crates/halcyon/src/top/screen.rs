@@ -34,7 +34,7 @@ impl Page {
         match self {
             Page::Overview => &[0],
             Page::Tables => &[1, 2, 3, 4, 5, 6, 7, 8, 0],
-            Page::Slow => &[0, 1, 2, 3],
+            Page::Slow => &[0, 1, 2, 3, 4, 5, 6],
             Page::Clients => &[4, 5, 0, 1],
         }
     }
@@ -272,6 +272,9 @@ impl Screen {
                 1 => time(b).cmp(&time(a)),
                 2 => b.waited_us.cmp(&a.waited_us),
                 3 => b.executed_us.cmp(&a.executed_us),
+                4 => b.log_us.cmp(&a.log_us),
+                5 => b.device_us.cmp(&a.device_us),
+                6 => b.sstables.cmp(&a.sstables),
                 _ => Ordering::Equal,
             };
             order.then_with(|| b.ended_ms.cmp(&a.ended_ms))

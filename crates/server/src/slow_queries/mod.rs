@@ -36,6 +36,23 @@ const TEXT_MAX: usize = 2_000;
 const OFF: u64 = u64::MAX;
 const LOGGER: &str = "server.slow_queries";
 
+/// Where the time of a request went.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parts {
+    /// Between its arrival at the socket and its start.
+    pub(crate) waited: Duration,
+    /// Between its start and its outcome.
+    pub(crate) executed: Duration,
+    /// What it waited for meanwhile.
+    pub(crate) waits: Spent,
+}
+
+impl Parts {
+    fn total(&self) -> Duration {
+        self.waited + self.executed
+    }
+}
+
 /// A slow request of a client.
 #[derive(Debug, Clone)]
 pub(crate) struct SlowRequest {
@@ -46,18 +63,7 @@ pub(crate) struct SlowRequest {
     pub(crate) shard: usize,
     /// Milliseconds since 1970, at its end.
     pub(crate) ended_ms: i64,
-    /// Between its arrival at the socket and its start.
-    pub(crate) waited: Duration,
-    /// Between its start and its outcome.
-    pub(crate) executed: Duration,
-    /// What it waited for meanwhile.
-    pub(crate) waits: Spent,
-}
-
-impl SlowRequest {
-    fn total(&self) -> Duration {
-        self.waited + self.executed
-    }
+    pub(crate) parts: Parts,
 }
 
 /// Slow requests with one text.
@@ -71,10 +77,14 @@ pub(crate) struct SlowQuery {
     pub(crate) times: i32,
     total: Duration,
     pub(crate) min: Duration,
-    pub(crate) max: Duration,
+    pub(crate) slowest: Parts,
 }
 
 impl SlowQuery {
+    pub(crate) fn max(&self) -> Duration {
+        self.slowest.total()
+    }
+
     pub(crate) fn average(&self) -> Duration {
         self.total / u32::try_from(self.times.max(1)).unwrap_or(1)
     }
@@ -177,13 +187,16 @@ impl SlowQueries {
 fn aggregated(requests: Vec<SlowRequest>) -> Vec<SlowQuery> {
     let mut queries: Vec<SlowQuery> = Vec::new();
     for request in requests {
-        let took = request.total();
+        let parts = request.parts;
+        let took = parts.total();
         match queries.iter_mut().find(|query| query.text == request.text) {
             Some(query) => {
                 query.times += 1;
                 query.total += took;
                 query.min = query.min.min(took);
-                query.max = query.max.max(took);
+                if took > query.max() {
+                    query.slowest = parts;
+                }
             }
             None => queries.push(SlowQuery {
                 keyspace: request.keyspace,
@@ -193,7 +206,7 @@ fn aggregated(requests: Vec<SlowRequest>) -> Vec<SlowQuery> {
                 times: 1,
                 total: took,
                 min: took,
-                max: took,
+                slowest: parts,
             }),
         }
     }
@@ -220,7 +233,7 @@ impl Report {
                     out,
                     "was slow {times} times: avg/min/max {average}/{}/{} msec",
                     query.min.as_millis(),
-                    query.max.as_millis()
+                    query.max().as_millis()
                 ),
             };
             out + &format!(" - slow timeout {timeout} msec")
@@ -249,9 +262,11 @@ mod tests {
             client: Ipv4Addr::LOCALHOST.into(),
             shard: 0,
             ended_ms: 1,
-            waited: Duration::from_millis(waited),
-            executed: Duration::from_millis(executed),
-            waits: Spent::default(),
+            parts: Parts {
+                waited: Duration::from_millis(waited),
+                executed: Duration::from_millis(executed),
+                waits: Spent { sstables: executed, ..Spent::default() },
+            },
         }
     }
 
@@ -279,6 +294,8 @@ mod tests {
             ["<SELECT 'a>, time 600 msec - slow timeout 500 msec"]
         );
         assert_eq!((slow.queries().len(), slow.requests().len()), (3, 54));
+        // The parts are those of the slowest request.
+        assert_eq!(slow.queries()[1].slowest.waits.sstables, 900);
     }
 
     /// Proves that zero turns it off, that a request of exactly the timeout is not slow, and that a change is obeyed.

@@ -10,7 +10,7 @@ use halcyon_io::spent::Spent;
 use halcyon_protocol::{BatchQuery, Request};
 use halcyon_query::{PreparedStatement, password, prepare};
 
-use super::SlowRequest;
+use super::{Parts, SlowRequest};
 use crate::connection::Connection;
 use crate::prepared::StatementId;
 use crate::shard::ShardServer;
@@ -35,9 +35,11 @@ pub(crate) fn note(
         client: connection.peer.ip(),
         shard: shard.index,
         ended_ms: unix_micros() / 1000,
-        waited: began - arrived,
-        executed: Duration::from_nanos(ended.saturating_sub(began.as_nanos())),
-        waits,
+        parts: Parts {
+            waited: began - arrived,
+            executed: Duration::from_nanos(ended.saturating_sub(began.as_nanos())),
+            waits,
+        },
     });
 }
 

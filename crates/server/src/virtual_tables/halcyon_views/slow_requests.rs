@@ -42,17 +42,17 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         rows.push([
             number.into(),
             request.client.into(),
-            request.waits.device_reads.into(),
-            micros(request.waits.device).into(),
+            request.parts.waits.device_reads.into(),
+            micros(request.parts.waits.device).into(),
             Timestamp(request.ended_ms).into(),
-            micros(request.executed).into(),
+            micros(request.parts.executed).into(),
             request.keyspace.into(),
-            micros(request.waits.log).into(),
+            micros(request.parts.waits.log).into(),
             request.text.into(),
             i32::try_from(request.shard).unwrap_or(i32::MAX).into(),
-            request.waits.sstables.into(),
+            request.parts.waits.sstables.into(),
             request.table.into(),
-            micros(request.waited).into(),
+            micros(request.parts.waited).into(),
         ]);
     }
 }

@@ -669,3 +669,39 @@ def test_large_reads_and_full_disks_are_refused(request, tmp_path):
         until(lambda: write() == ("ok", []), "an empty disk is not noticed")
     finally:
         server.close()
+
+
+@pytest.mark.timeout(300)
+def test_row_indexes_are_measured_as_in_cassandra(request, cassandra_options, tmp_path):
+    """Proves that a read of a partition with a large row index is warned of or given up with Cassandra's words and numbers."""
+    settings = [
+        "read_thresholds_enabled: true", "row_index_read_size_warn_threshold: 1KiB", "row_index_read_size_fail_threshold: 4KiB",
+        "column_index_size: 1KiB", "key_cache_size: 0MiB",
+    ]
+    facts = opened.start(cassandra_options, tmp_path / "node", "oa", *settings)
+    server = served(request, tmp_path / "served", settings)
+    found = []
+    try:
+        for port in (facts["native_port"], server.port):
+            client = Asking(port)
+            query = client.query
+            query(f"CREATE KEYSPACE ks {KEYSPACE}")
+            query("CREATE TABLE ks.t (k int, c int, v text, PRIMARY KEY (k, c))")
+            for k, rows in enumerate([1, 20, 100]):
+                for c in range(rows):
+                    query(f"INSERT INTO ks.t (k, c, v) VALUES ({k}, {c}, {text_of(600)})")
+            if port == server.port:
+                query(flush_statement("ks", "t"))
+            else:
+                opened.nodetool(cassandra_options, facts, "flush", "ks")
+            answers = []
+            for where in ["k = 0", "k = 1", "k = 1 AND c = 7", "k = 2 AND c > 90", "k = 1 AND c = 7 ORDER BY c DESC"]:
+                answer, warnings = said(client, lambda where=where: query(f"SELECT c FROM ks.t WHERE {where}"))
+                # Cassandra's command has the clusterings, too.
+                answers.append([re.sub(r"(WHERE k = \d) .*?ALLOW", r"\1 ALLOW", text) for text in (answer, *warnings)])
+            found.append(answers)
+            client.close()
+    finally:
+        server.close()
+        opened.stop(cassandra_options, tmp_path / "node")
+    assert found[0] == found[1]

@@ -4,10 +4,13 @@ import json
 import re
 import shutil
 import subprocess
+import threading
+import time
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+from cassandra.cluster import Cluster, NoHostAvailable
 
 from oracle import opened
 from patience import PATIENCE_SECONDS, TIMEOUTS, until
@@ -33,6 +36,7 @@ SHOWN_SETTINGS = [
     *(line for kind in ["read", "range", "write", "counterwrite", "cascontention", "truncate", "internodeconnect", "internodeuser",
                         "internodestreaminguser", "misc"]
       for line in [f"settimeout {kind} 54321", f"gettimeout {kind}", f"settimeout {kind} 120000"]),
+    "disableoldprotocolversions extra", "disableoldprotocolversions", "version", "enableoldprotocolversions",
     "setcachecapacity", "setcachecapacity 1 2", "setcachecapacity 1 x 2", "setcachecapacity -1 2 3", "setcachecapacity 9 8 7",
     "setcachekeystosave", "setcachekeystosave 1 2", "setcachekeystosave 1 2 x", "setcachekeystosave -1 2 3", "setcachekeystosave 1 -2 3",
     "setcachekeystosave 1 2 3",
@@ -41,7 +45,30 @@ SHOWN_SETTINGS = [
     "getcolumnindexsize extra", "setcolumnindexsize", "setdefaultrf", "setmaxhintwindow", "setsnapshotthrottle", "setstreamthroughput",
     "setbatchlogreplaythrottle", "setconcurrentviewbuilders", "statusbackup", "enablebackup", "statusbackup",
     "disablebackup", "statusbackup", "statusbinary", "enablebinary", "statusgossip",
-    "getauthcacheconfig", "invalidatecountercache",
+    "getauthcacheconfig", "invalidatecountercache", "invalidatekeycache", "invalidatekeycache extra",
+    *(f"setcolumnindexsize {size}" for size in ["x", "64", "-1", "-2", "0", "2097151", "2097152", "4"]), "getcolumnindexsize",
+    *(f"setdefaultrf {factor}" for factor in ["x", "0", "-1", "3"]), "getdefaultrf", "setdefaultrf 1", "getdefaultrf",
+    *(f"setsnapshotthrottle {links}" for links in ["x", "-1", "5000", "99999999999999999999", "0"]),
+    *(line for cache in ["RolesCache", "PermissionsCache", "NetworkPermissionsCache", "nope"] for line in [
+        f"setauthcacheconfig --cache-name {cache} --validity-period 3000 --update-interval 1500 --max-entries 77 --enable-active-update",
+        f"getauthcacheconfig --cache-name {cache}",
+    ]),
+    "setauthcacheconfig", "setauthcacheconfig --cache-name RolesCache", "setauthcacheconfig --cache-name nope",
+    "setauthcacheconfig --cache-name RolesCache --enable-active-update --disable-active-update",
+    "setauthcacheconfig --cache-name RolesCache --max-entries x", "setauthcacheconfig --max-entries 5",
+    "setauthcacheconfig --cache-name=RolesCache --validity-period=2000 --disable-active-update", "getauthcacheconfig --cache-name RolesCache",
+    "setauthcacheconfig --cache-name PermissionsCache --validity-period -1",
+]
+SAMPLINGS = [
+    *(f"{verb} {line}" for verb in ["profileload", "toppartitions"] for line in [
+        "a b c d", "-k 0", "-k -1", "-k 10 -s 10", "-s 1025", "-s x", "-k x", "-i x", "x", "0", "-- -5", "{ks} t x", "-i 5 10", "-i 0 10", "-a nope 10",
+        "-a reads,nope 10", "-a , 10",
+    ]),
+    "profileload 10", "toppartitions {ks} t 10", "profileload {ks} * 10", "profileload * * 10", "profileload -a reads,Writes {ks} t 10",
+    "profileload -l", "profileload -t {ks} t", "profileload -t nope", "profileload -t nope nope", "profileload -t nope nope 5",
+    "profileload -i 60000 {ks} t 10", "profileload -l", "profileload -i 60000 {ks} t 10", "profileload -i 60000 * * 10", "profileload -i 60000 {ks} u 10",
+    "profileload -i 60000 -a READS {ks} * 20", "profileload -i 60000 -l {ks} u", "profileload -t {ks} t", "profileload -t {ks} t",
+    "profileload -t", "profileload -t {ks} u",
 ]
 NAMED_TABLES = [
     "getcompactionthreshold {ks} t", "getcompactionthreshold {ks}",
@@ -107,7 +134,7 @@ COMMANDS = [
     "refresh {ks}", "refresh {ks} nope", "refresh nope t", "refresh {ks} t", "rebuild_index {ks} t",
     "tablestats nope", "tablestats {ks}.nope", "tablestats -F xml", "tablestats -s nope", "tablestats -t 1", "tablestats -t -1 -s reads",
     "tablestats -t x -s reads", "tablestats -i", "tablestats -F json -i", "tablestats -s dropped_mutations {ks}",
-    *RING_OF_ONE, *SHOWN_SETTINGS, *NAMED_TABLES, *REWRITES,
+    *RING_OF_ONE, *SHOWN_SETTINGS, *NAMED_TABLES, *REWRITES, *SAMPLINGS,
 ]
 
 
@@ -659,6 +686,31 @@ def test_drain(alone):
     assert server.stop() == 0, server.said()
 
 
+def test_old_protocols_are_refused_while_they_are_disabled(alone):
+    """A client of version 4 connects before and after, and not while older versions are disabled; nodetool itself still does."""
+    server, tool, _ = alone
+
+    def connect():
+        with Cluster(["127.0.0.1"], port=server.port, protocol_version=4, connect_timeout=PATIENCE_SECONDS) as cluster:
+            cluster.connect()
+
+    connect()
+    assert tool.run("disableoldprotocolversions") == (0, "", "")
+    with pytest.raises(NoHostAvailable, match="Rejecting Protocol Version"):
+        connect()
+    assert tool.run("enableoldprotocolversions") == (0, "", "")
+    connect()
+
+
+def test_stopdaemon_ends_the_node(alone):
+    """The node drains and ends with the status of an orderly stop."""
+    server, tool, _ = alone
+    assert tool.run("stopdaemon") == (0, "Cassandra has shutdown.\n", "")
+    assert server.stop() == 0, server.said()
+    assert "drained" in server.said()
+    assert tool.run("stopdaemon")[0] == 1
+
+
 def test_size_estimates_are_cassandras(ours, theirs):
     """Ranges that cover the ring once, in both tables of estimates, with as many partitions and the mean size that Cassandra finds."""
     _, our_tool, session = ours
@@ -706,3 +758,76 @@ def test_estimates_share_writes_of_the_log(alone):
     tables = {(row.keyspace_name, row.table_name) for row in rows}
     assert ("ks", "t") in tables and len(rows) == 17 * len(tables)
     assert 0 < writes() - before <= 6 * len(tables)
+
+
+# Cassandra's has the clustering and the size of a page, too.
+QUERY = re.compile(r"^ *SELECT \* FROM sampled_test.p WHERE a = .* ALLOW FILTERING +\d+ *$", re.M)
+
+
+def sampled(tool, session, keyspace, table, seconds):
+    """What `toppartitions` prints of a table while it is read and written, without queries and their times."""
+    answers = []
+    sampling = threading.Thread(target=lambda: answers.append(tool.run(f"toppartitions {keyspace} {table} {seconds * 1000}")))
+    sampling.start()
+    time.sleep(seconds / 3)
+    for a, b, count in [(1, "x", 5), (2, "y", 2), (9, "gone", 3)]:
+        for _ in range(count):
+            session.execute(f"SELECT * FROM {keyspace}.{table} WHERE a = {a} AND b = '{b}'")
+    session.execute(f"SELECT * FROM {keyspace}.{table} WHERE a = 1 AND b = 'x' AND c = 1")
+    for c in range(4):
+        session.execute(f"INSERT INTO {keyspace}.{table} (a, b, c, v) VALUES (1, 'x', {c}, 'value')")
+    session.execute(f"INSERT INTO {keyspace}.{table} (a, b, c, v) VALUES (3, 'w', 1, '{'v' * 100}') USING TTL 1000")
+    session.execute(f"UPDATE {keyspace}.{table} SET s = 5 WHERE a = 3 AND b = 'w'")
+    session.execute(f"DELETE FROM {keyspace}.{table} WHERE a = 4 AND b = 'd'")
+    sampling.join()
+    ((status, out, err),) = answers
+    assert (status, err) == (0, ""), (out, err)
+    return {part.split(":")[0]: normal(QUERY.sub("  QUERY", part)) for part in out.split("\n\n")}
+
+
+@pytest.mark.timeout(600)
+def test_samplers_find_what_cassandras_find(ours, theirs):
+    """The same partitions with the same counts: reads, writes, rows, tombstones, SSTables, sizes of writes."""
+    node, their_tool = theirs
+    _, our_tool, session = ours
+    found = []
+    for tool, target in ((our_tool, session), (their_tool, node.session)):
+        fill(target, "sampled_test")
+        target.execute("CREATE TABLE sampled_test.p (a int, b text, c int, s int static, v text, PRIMARY KEY ((a, b), c))")
+        assert tool.run("disableautocompaction sampled_test p")[0] == 0
+        for flushed in range(2):
+            for c in range(3):
+                target.execute(f"INSERT INTO sampled_test.p (a, b, c, v) VALUES (1, 'x', {c}, 'old')")
+            target.execute(f"INSERT INTO sampled_test.p (a, b, c, v) VALUES (2, 'y', {flushed}, 'old')")
+            target.execute("DELETE FROM sampled_test.p WHERE a = 2 AND b = 'y' AND c = 1")
+            assert tool.run("flush sampled_test p")[0] == 0
+        # A busy host may not have read and written all before the end.
+        for seconds in (3, 9, 27):
+            parts = sampled(tool, target, "sampled_test", "p", seconds)
+            if any("1:x 4 0" in line for line in parts["Frequency of writes by partition"]):
+                break
+        # Times decide which queries are in it.
+        queries = parts.pop("Longest read query times")
+        assert " Query Microseconds" in queries and len(queries) > 5, queries
+        found.append(parts)
+    assert found[0] == found[1]
+    assert any("1:x 6 0" in line for line in found[0]["Frequency of reads by partition"]), found[0]
+
+
+def test_conditional_writes_that_wait_are_sampled(alone):
+    """A job samples in the background until it is stopped; its profile is in the log."""
+    server, tool, session = alone
+    assert tool.run("profileload -a CAS_CONTENTIONS,WRITES -i 2000 ks t 2000") == (0, "", "")
+    assert tool.run("profileload -l")[1].split() == ["KEYSPACE", "TABLE", "ks", "t"]
+
+    def race():
+        pending = [session.execute_async("UPDATE ks.t SET v = 'x' WHERE k = 1 AND c = 1 IF EXISTS") for _ in range(50)]
+        assert [future.result().one()[0] for future in pending] == [True] * 50
+
+    def told():
+        race()
+        return re.search(r"profile of ks.t:\n.*Frequency of CAS contention by partition:\n.*\n +ks\.t +1 +\d+ +0", server.said(), re.S)
+
+    until(told, server.said, pause=0.1)
+    assert tool.run("profileload -t ks t") == (0, "", "")
+    until(lambda: tool.run("profileload -l")[1].split() == ["KEYSPACE", "TABLE"], server.said, pause=0.1)

@@ -10,7 +10,7 @@ use halcyon_model::access::Resource;
 use crate::cidr::CidrGroups;
 use crate::permissions::Permissions;
 use crate::roles::RoleFacts;
-use crate::settings::{CacheSettings, Settings};
+use crate::settings::{AuthCache, CacheSettings};
 use crate::shared::Access;
 
 /// Of one shard.
@@ -31,14 +31,22 @@ struct Known {
     permissions: HashMap<Resource, (Permissions, Instant)>,
 }
 
+/// What a shard keeps something of.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct CacheKeys {
+    pub roles: Vec<String>,
+    pub permissions: Vec<(String, Resource)>,
+    pub credentials: Vec<String>,
+}
+
 fn is_valid(at: Instant, validity: Duration) -> bool {
     now() - at < validity
 }
 
 impl Cache {
     /// Whether anything of a role is kept.
-    pub fn keeps(settings: &Settings) -> bool {
-        !settings.roles.validity.is_zero()
+    pub fn keeps(access: &Access) -> bool {
+        !access.cache(AuthCache::Roles).validity.is_zero()
     }
 
     fn forget_earlier(&mut self, access: &Access) {
@@ -51,7 +59,7 @@ impl Cache {
     pub fn role(&mut self, access: &Access, role: &str) -> Option<Rc<RoleFacts>> {
         self.forget_earlier(access);
         let known = self.roles.get(role)?;
-        is_valid(known.at, access.settings().roles.validity).then(|| known.facts.clone())
+        is_valid(known.at, access.cache(AuthCache::Roles).validity).then(|| known.facts.clone())
     }
 
     pub fn permissions(
@@ -62,14 +70,14 @@ impl Cache {
     ) -> Option<Permissions> {
         self.forget_earlier(access);
         let (permissions, at) = self.roles.get(role)?.permissions.get(resource)?;
-        is_valid(*at, access.settings().permissions.validity).then_some(*permissions)
+        is_valid(*at, access.cache(AuthCache::Permissions).validity).then_some(*permissions)
     }
 
     /// `Some(None)`: the role is known to have no password.
     pub fn credentials(&mut self, access: &Access, role: &str) -> Option<Option<String>> {
         self.forget_earlier(access);
         let (hash, at) = self.credentials.get(role)?;
-        is_valid(*at, access.settings().credentials.validity).then(|| hash.clone())
+        is_valid(*at, access.cache(AuthCache::Credentials).validity).then(|| hash.clone())
     }
 
     pub fn cidr_groups(&mut self, access: &Access) -> Option<Rc<CidrGroups>> {
@@ -77,6 +85,26 @@ impl Cache {
         let (groups, at) = self.cidr_groups.as_ref()?;
         let refresh = access.settings().cidrs?.refresh;
         is_valid(*at, refresh).then(|| groups.clone())
+    }
+
+    /// What is kept and believed.
+    pub fn keys(&mut self, access: &Access) -> CacheKeys {
+        self.forget_earlier(access);
+        let of = |cache| access.cache(cache).validity;
+        let (roles, permissions) = (of(AuthCache::Roles), of(AuthCache::Permissions));
+        let mut keys = CacheKeys::default();
+        for (role, known) in &self.roles {
+            if is_valid(known.at, roles) {
+                keys.roles.push(role.clone());
+            }
+            let resources =
+                known.permissions.iter().filter(|(_, (_, at))| is_valid(*at, permissions));
+            keys.permissions.extend(resources.map(|(of, _)| (role.clone(), of.clone())));
+        }
+        let credentials = self.credentials.iter();
+        let valid = credentials.filter(|(_, (_, at))| is_valid(*at, of(AuthCache::Credentials)));
+        keys.credentials = valid.map(|(role, _)| role.clone()).collect();
+        keys
     }
 
     /// The roles that are kept, and the resources that permissions are kept of.
@@ -92,10 +120,10 @@ impl Cache {
 
     /// Keeps what was read since `epoch`.
     pub fn put_role(&mut self, access: &Access, epoch: u64, role: &str, facts: Rc<RoleFacts>) {
-        if !self.may_keep(access, epoch, &access.settings().roles) {
+        if !self.may_keep(access, epoch, &access.cache(AuthCache::Roles)) {
             return;
         }
-        let (at, settings) = (now(), &access.settings().roles);
+        let (at, settings) = (now(), &access.cache(AuthCache::Roles));
         if let Some(known) = self.roles.get_mut(role) {
             // What it inherits has changed, and so may all that it can do.
             if known.facts != facts {
@@ -120,7 +148,7 @@ impl Cache {
         (role, facts): (&str, &RoleFacts),
         (resource, permissions): (&Resource, Permissions),
     ) {
-        let settings = &access.settings().permissions;
+        let settings = &access.cache(AuthCache::Permissions);
         if !self.may_keep(access, epoch, settings) {
             return;
         }
@@ -142,7 +170,7 @@ impl Cache {
         role: &str,
         hash: Option<String>,
     ) {
-        let settings = &access.settings().credentials;
+        let settings = &access.cache(AuthCache::Credentials);
         if !self.may_keep(access, epoch, settings) {
             return;
         }
@@ -183,6 +211,7 @@ mod tests {
     use halcyon_model::access::Permission;
 
     use super::*;
+    use crate::settings::Settings;
 
     fn facts(is_superuser: bool) -> Rc<RoleFacts> {
         Rc::new(RoleFacts { is_superuser, roles: vec!["r".to_owned()], ..RoleFacts::default() })
@@ -202,6 +231,13 @@ mod tests {
             cache.put_role(&access, 0, "r", facts(false));
             cache.put_permissions(&access, 0, ("r", &facts(false)), (&resource, select()));
             cache.put_credentials(&access, 0, "r", None);
+            let names = || vec!["r".to_owned()];
+            let kept = CacheKeys {
+                roles: names(),
+                permissions: vec![("r".to_owned(), resource.clone())],
+                credentials: names(),
+            };
+            assert_eq!(cache.keys(&access), kept);
             clock::sleep(Duration::from_millis(1_999)).await;
             assert_eq!(cache.role(&access, "r"), Some(facts(false)));
             assert_eq!(cache.permissions(&access, "r", &resource), Some(select()));
@@ -210,6 +246,7 @@ mod tests {
             assert_eq!(cache.role(&access, "r"), None);
             assert_eq!(cache.permissions(&access, "r", &resource), None);
             assert_eq!(cache.credentials(&access, "r"), None);
+            assert_eq!(cache.keys(&access), CacheKeys::default());
         });
     }
 
@@ -259,6 +296,26 @@ mod tests {
                 assert_eq!(cache.permissions(&access, name, &resource), Some(select()));
                 assert!(cache.roles.len() <= 2 && cache.permissions <= 2);
             }
+        });
+    }
+
+    /// Proves that a change of settings is in force at once, and forgets what was read before it.
+    #[test]
+    fn settings_change_while_the_node_runs() {
+        SimRuntime::seeded(1).block_on(async {
+            let (access, mut cache) = (Access::new(Settings::default()), Cache::default());
+            cache.put_role(&access, 0, "r", facts(false));
+            let longer = CacheSettings::of(Duration::from_secs(60), None, 1, false);
+            access.set_cache(AuthCache::Roles, longer);
+            assert_eq!((access.cache(AuthCache::Roles), cache.role(&access, "r")), (longer, None));
+            cache.put_role(&access, 1, "r", facts(false));
+            clock::sleep(Duration::from_secs(59)).await;
+            assert!(cache.role(&access, "r").is_some());
+            cache.put_role(&access, 1, "s", facts(false));
+            assert!(cache.role(&access, "r").is_none() && cache.role(&access, "s").is_some());
+            let refreshed = |active| CacheSettings::of(Duration::from_secs(8), None, 1, active);
+            assert_eq!(refreshed(true).active_update, Some(Duration::from_secs(6)));
+            assert_eq!(refreshed(false).active_update, None);
         });
     }
 

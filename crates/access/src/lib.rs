@@ -17,6 +17,7 @@
 
 mod attempts;
 mod cache;
+mod cache_settings;
 mod cidr;
 mod cidr_metrics;
 mod password_policy;
@@ -28,7 +29,7 @@ mod settings;
 mod shared;
 
 pub use attempts::{Attempt, Attempts};
-pub use cache::Cache;
+pub use cache::{Cache, CacheKeys};
 pub use cidr::{Cidr, CidrGroups};
 pub use cidr_metrics::{CidrMetrics, CidrSummary};
 pub use password_policy::{Judgement, PasswordPolicy, PasswordRules};
@@ -36,5 +37,5 @@ pub use passwords::{Full, Hashers, generated, hash_is_readable};
 pub use permissions::Permissions;
 pub use resources::{SystemRule, chain, is_grantable_in, of_system};
 pub use roles::{Closure, Role, RoleFacts};
-pub use settings::{CacheSettings, CidrMode, CidrSettings, Identity, Login, Settings};
+pub use settings::{AuthCache, CacheSettings, CidrMode, CidrSettings, Identity, Login, Settings};
 pub use shared::{Access, DEFAULT_SUPERUSER};

@@ -5,6 +5,28 @@ use std::time::Duration;
 
 use crate::password_policy::PasswordPolicy;
 
+/// What shards keep of `system_auth`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthCache {
+    Roles,
+    Permissions,
+    Credentials,
+}
+
+impl AuthCache {
+    pub const ALL: [AuthCache; 3] =
+        [AuthCache::Roles, AuthCache::Permissions, AuthCache::Credentials];
+
+    /// How the names of its settings begin.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            AuthCache::Roles => "roles",
+            AuthCache::Permissions => "permissions",
+            AuthCache::Credentials => "credentials",
+        }
+    }
+}
+
 /// How long something that was read from `system_auth` is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheSettings {
@@ -14,6 +36,24 @@ pub struct CacheSettings {
     pub max_entries: usize,
     /// How often entries are read again before they are asked for (`…_cache_active_update`); `None`: when they are asked for.
     pub active_update: Option<Duration>,
+}
+
+impl CacheSettings {
+    /// Cassandra refreshes an entry in the background after its update interval; here it is read again then, before it is used.
+    pub fn of(
+        validity: Duration,
+        update_interval: Option<Duration>,
+        max_entries: usize,
+        is_active: bool,
+    ) -> CacheSettings {
+        let interval = update_interval.map_or(validity, |interval| interval.min(validity));
+        CacheSettings {
+            validity: if is_active { validity } else { interval },
+            max_entries,
+            // Before they are not believed any more.
+            active_update: Some(interval * 3 / 4).filter(|every| is_active && !every.is_zero()),
+        }
+    }
 }
 
 impl Default for CacheSettings {
@@ -72,6 +112,7 @@ pub struct Settings {
     pub restricts_datacenters: bool,
     /// `cidr_authorizer` is `CassandraCIDRAuthorizer`.
     pub cidrs: Option<CidrSettings>,
+    /// At the start.
     pub roles: CacheSettings,
     pub permissions: CacheSettings,
     pub credentials: CacheSettings,
@@ -111,6 +152,14 @@ impl Default for Settings {
 }
 
 impl Settings {
+    pub(crate) fn cache(&self, cache: AuthCache) -> CacheSettings {
+        match cache {
+            AuthCache::Roles => self.roles,
+            AuthCache::Permissions => self.permissions,
+            AuthCache::Credentials => self.credentials,
+        }
+    }
+
     pub fn asks_for_login(&self) -> bool {
         self.login != Login::Never
     }

@@ -8,9 +8,10 @@ use halcyon_io::Mutex;
 use halcyon_io::clock::{Instant, now};
 
 use crate::attempts::Attempts;
+use crate::cache_settings::InForce;
 use crate::cidr_metrics::CidrMetrics;
 use crate::passwords::Hashers;
-use crate::settings::Settings;
+use crate::settings::{AuthCache, CacheSettings, Settings};
 
 /// The role that a node without roles gets, and its password (`CassandraRoleManager`).
 pub const DEFAULT_SUPERUSER: &str = "cassandra";
@@ -18,6 +19,8 @@ pub const DEFAULT_SUPERUSER: &str = "cassandra";
 #[derive(Debug)]
 pub struct Access {
     settings: Settings,
+    /// By [`AuthCache`].
+    caches: [InForce; 3],
     epoch: AtomicU64,
     hashers: Hashers,
     attempts: Attempts,
@@ -40,6 +43,7 @@ impl Access {
         let hashers = Hashers::new(settings.auth_threads, settings.hash_rounds);
         let attempts = Attempts::new(hashers.places() / 2);
         Access {
+            caches: AuthCache::ALL.map(|cache| InForce::of(settings.cache(cache))),
             settings,
             epoch: AtomicU64::new(0),
             hashers,
@@ -52,6 +56,26 @@ impl Access {
 
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    fn in_force(&self, cache: AuthCache) -> &InForce {
+        let [roles, permissions, credentials] = &self.caches;
+        match cache {
+            AuthCache::Roles => roles,
+            AuthCache::Permissions => permissions,
+            AuthCache::Credentials => credentials,
+        }
+    }
+
+    /// The settings of a cache as they are in force.
+    pub fn cache(&self, cache: AuthCache) -> CacheSettings {
+        self.in_force(cache).get()
+    }
+
+    /// Changes them; what shards have read before is forgotten, as in Cassandra.
+    pub fn set_cache(&self, cache: AuthCache, settings: CacheSettings) {
+        self.in_force(cache).set(settings);
+        self.begin_epoch();
     }
 
     pub fn hashers(&self) -> &Hashers {

@@ -32,12 +32,12 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection in version 4 that is ready for requests, to the first address of `host` that accepts one. `host` can include a port.
+    /// A connection in the current version of the protocol that is ready for requests, to the first address of `host` that accepts one. `host` can include a port.
     pub async fn open(host: &str, credentials: &Credentials) -> Result<Connection> {
         let unreachable = |why: String| Cause::Unreachable(why).at(host);
         let mut last = "no address of that name".to_owned();
         for address in resolve(host).map_err(|e| unreachable(e.to_string()))? {
-            match Connection::connect(address, Version::V4, Compression::None).await {
+            match Connection::connect(address, Version::CURRENT, Compression::None).await {
                 Ok(mut connection) => {
                     if let Some(encryption) = &credentials.encryption {
                         let encrypted = connection.stream.encrypt(encryption, name(host)).await;

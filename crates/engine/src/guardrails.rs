@@ -62,25 +62,14 @@ impl Watched {
 
     /// `ks.t:1:2 on sstable …-Data.db`
     fn partition_name(&self, of: &Descriptor, key: &PartitionKey) -> String {
-        let types = self.key_types();
-        let text = match split_key(&key.bytes, types.len()) {
-            Some(parts) => {
-                let texts = types.iter().zip(parts).map(|(of, part)| to_string(of, part));
-                texts.collect::<Vec<_>>().join(":")
-            }
-            None => String::new(),
-        };
+        let text = key_text(&self.table, &key.bytes);
         let file = of.component_path(Component::Data);
         format!("{}:{text} on sstable {}", self.table.full_name(), file.display())
     }
 
-    fn key_types(&self) -> Vec<&CqlType> {
-        self.table.schema.partition_key.iter().map(|def| &def.cql_type).collect()
-    }
-
     /// `c in row (1, 2) in table ks.t`
     fn collection_name(&self, column: &Column, key: &PartitionKey, clustering: &[u8]) -> String {
-        let types = self.key_types();
+        let types = key_types(&self.table);
         let parts = split_key(&key.bytes, types.len()).unwrap_or_default();
         let mut literals: Vec<String> =
             types.iter().zip(parts).map(|(of, part)| to_cql_literal(of, part)).collect();
@@ -101,6 +90,18 @@ impl Watched {
         let name = String::from_utf8_lossy(&column.name);
         format!("{name} in row {row} in table {}", self.table.full_name())
     }
+}
+
+fn key_types(table: &Table) -> Vec<&CqlType> {
+    table.schema.partition_key.iter().map(|def| &def.cql_type).collect()
+}
+
+/// The components of a partition key, separated by colons.
+pub(crate) fn key_text(table: &Table, key: &[u8]) -> String {
+    let types = key_types(table);
+    let Some(parts) = split_key(key, types.len()) else { return String::new() };
+    let texts = types.iter().zip(parts).map(|(of, part)| to_string(of, part));
+    texts.collect::<Vec<_>>().join(":")
 }
 
 impl Watch for Watched {

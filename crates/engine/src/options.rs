@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use halcyon_commitlog::{LogCompression, OnCorruption, SyncMode};
@@ -55,6 +56,24 @@ pub enum LatencyTarget {
     Fixed(Duration),
 }
 
+/// A number that can change while the node runs; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Adjustable(Arc<AtomicU64>);
+
+impl Adjustable {
+    pub fn of(number: u64) -> Adjustable {
+        Adjustable(Arc::new(number.into()))
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    pub fn set(&self, number: u64) {
+        self.0.store(number, Relaxed);
+    }
+}
+
 /// Sizes are in bytes for the whole node.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -82,7 +101,8 @@ pub struct Options {
     pub direct_write_buffer_size: usize,
     /// Of flushes, and of compactions whose outputs are soon rewritten.
     pub short_lived_compression: Effort,
-    pub column_index_size: Option<u64>,
+    /// `column_index_size`; `u64::MAX`: the format's own.
+    pub column_index_size: Adjustable,
     pub chunk_cache_size: u64,
     /// So much of it stays, however much memory filters, summaries and offsets of chunks take from it.
     pub chunk_cache_least: u64,
@@ -99,6 +119,8 @@ pub struct Options {
     pub compacts_after_start: bool,
     pub auto_snapshot: bool,
     pub incremental_backups: bool,
+    /// `snapshot_links_per_second`; 0: unlimited.
+    pub snapshot_links_per_second: u64,
     /// `default_compaction`: of a table that is made without `compaction`.
     pub default_compaction: Option<MapOption<Compaction>>,
     pub indexes: IndexSettings,
@@ -109,16 +131,23 @@ pub struct Options {
     pub drops_compact_storage: bool,
     /// What clients may not do, and what flushes and compactions warn of.
     pub guardrails: Arc<Guardrails>,
+    /// Whether reads measure the row indexes that they open (`row_index_read_size_…_threshold`).
+    pub measures_row_indexes: bool,
     /// `use_statements_enabled`
     pub allows_use: bool,
     /// The replication factor of a keyspace whose statement has none.
-    pub default_keyspace_rf: u32,
+    pub default_keyspace_rf: Adjustable,
     pub disk_failure_policy: DiskFailurePolicy,
     /// What the catalog has besides the keyspaces with storage.
     pub virtual_keyspaces: Vec<Arc<Keyspace>>,
 }
 
 impl Options {
+    /// Of the SSTables that are begun now; `None`: the format's own.
+    pub(crate) fn index_distance(&self) -> Option<u64> {
+        Some(self.column_index_size.get()).filter(|distance| *distance != u64::MAX)
+    }
+
     /// All data below one directory, with the defaults of an embedded node.
     pub fn in_directory(directory: &Path, shards: usize) -> Options {
         Options {
@@ -144,7 +173,7 @@ impl Options {
             background_write_mode: AccessMode::Auto,
             direct_write_buffer_size: 1 << 20,
             short_lived_compression: Effort::Fast,
-            column_index_size: None,
+            column_index_size: Adjustable::of(u64::MAX),
             chunk_cache_size: 64 << 20,
             chunk_cache_least: 64 << 20,
             key_cache_size: 16 << 20,
@@ -157,6 +186,7 @@ impl Options {
             compacts_after_start: true,
             auto_snapshot: true,
             incremental_backups: false,
+            snapshot_links_per_second: 0,
             default_compaction: None,
             indexes: IndexSettings::default(),
             views: ViewSettings::default(),
@@ -164,8 +194,9 @@ impl Options {
             masks: MaskSettings::default(),
             drops_compact_storage: false,
             guardrails: Arc::default(),
+            measures_row_indexes: false,
             allows_use: true,
-            default_keyspace_rf: 1,
+            default_keyspace_rf: Adjustable::of(1),
             disk_failure_policy: DiskFailurePolicy::Stop,
             virtual_keyspaces: Vec::new(),
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
 use halcyon_commitlog::{CommitLog, ReplayPosition};
@@ -22,11 +22,13 @@ use crate::current::Current;
 use crate::flush::Flusher;
 use crate::flush::pace::Filling;
 use crate::memtable::Slot;
+use crate::metrics::samplers::Sampler;
 use crate::metrics::shards::ShardMetrics;
 use crate::metrics::table::{Measure, TableMetrics};
 use crate::reporter::Reporter;
 use crate::storage::Storage;
 use crate::tables::Tables;
+use crate::tables::samples::ReadSamples;
 use crate::tables::store::Store;
 use crate::version::SAMPLE;
 use crate::write::{HeldWrites, Locks, PartitionLock, RecordWriter, WriteGate, lock};
@@ -301,6 +303,25 @@ impl Shard {
         if let Some(table) = self.table_by_id(table) {
             table.metrics().record_time(measure, began, ended);
         }
+    }
+
+    /// Whether anything may be sampled (`nodetool profileload`).
+    #[inline]
+    pub fn is_profiled(&self) -> bool {
+        self.tables.samples.load(Relaxed)
+    }
+
+    /// Adds a sample of a table, if the sampler runs: a partition key, or a command.
+    pub fn sample(&self, table: TableId, sampler: Sampler, key: &[u8], count: u64) {
+        if let Some(table) = self.table_by_id(table) {
+            table.metrics().samplers.add(sampler, key, count);
+        }
+    }
+
+    /// Takes the samples of what reads found of partitions. `None`: no sampler runs.
+    pub fn read_samples(&self, table: TableId) -> Option<ReadSamples> {
+        let table = self.table_by_id(table)?;
+        ReadSamples::of(&table.store, self.index)
     }
 
     /// Whether the SSTables of this point read are counted, for all of its sample.

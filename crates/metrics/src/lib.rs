@@ -24,6 +24,7 @@ mod declared;
 mod histogram;
 mod registry;
 mod reservoir;
+mod top;
 
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ pub use declared::{Kind, Metric, Origin, Unit};
 pub use histogram::{Counts, Histogram};
 pub use registry::{Distribution, Labels, Registry, Sample, Source, Value};
 pub use reservoir::{Reservoir, Seconds, Summary};
+pub use top::{Frequent, Largest, Top};
 
 /// The value under which a histogram of times records a duration: nanoseconds, at most what fits (584 years).
 pub const fn nanos(duration: Duration) -> u64 {

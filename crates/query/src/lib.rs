@@ -34,7 +34,7 @@ mod virtual_tables;
 pub mod weight;
 
 pub use access::{
-    AuthCache, DefaultSuperuser, Origin, default_superuser, guard_of, log_in, log_in_as,
+    DefaultSuperuser, Origin, cache_keys, default_superuser, guard_of, log_in, log_in_as,
     may_execute, may_stay, refresh, validate, warm, watched,
 };
 pub use audit::{AuditCategory, AuditContext, AuditType, refused_text};
@@ -52,4 +52,6 @@ pub use outcome::{Outcome, QueryOptions, Rows};
 pub use preparation::{prepare, prepare_in_time};
 pub use prepared::{BatchEntry, PreparedStatement};
 pub use views::resume_view_builds;
-pub use virtual_tables::{VirtualTables, modification_is_not_supported};
+pub use virtual_tables::{
+    VirtualTables, modification_is_not_supported, truncation_is_not_supported,
+};

@@ -27,6 +27,16 @@ pub trait VirtualTables {
     ) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
         Box::pin(async { Err(modification_is_not_supported(table)) })
     }
+
+    /// Executes what a TRUNCATE of a virtual table means.
+    fn truncate(&self, table: &Table) -> Result<()> {
+        Err(truncation_is_not_supported(table))
+    }
+}
+
+/// `VirtualTable.truncate`
+pub fn truncation_is_not_supported(table: &Table) -> Error {
+    Error::Invalid(format!("Truncation is not supported by table {}", table.full_name()))
 }
 
 /// `AbstractVirtualTable.apply`

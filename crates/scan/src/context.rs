@@ -17,12 +17,13 @@ pub struct SizeBounds {
 pub struct ReadSizes {
     pub coordinator: SizeBounds,
     pub local: SizeBounds,
+    pub row_index: SizeBounds,
 }
 
 const OFF: SizeBounds = SizeBounds { warn: u64::MAX, fail: u64::MAX };
 
 impl ReadSizes {
-    pub const OFF: ReadSizes = ReadSizes { coordinator: OFF, local: OFF };
+    pub const OFF: ReadSizes = ReadSizes { coordinator: OFF, local: OFF, row_index: OFF };
 }
 
 /// When a read fails.

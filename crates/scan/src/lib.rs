@@ -29,7 +29,7 @@ mod top;
 pub use command::{command, tokens};
 pub use context::{ReadLimits, ReadSizes, ScanContext, SizeBounds};
 pub use error::{Error, Result, TakeError, TooLarge};
-pub use live_rows::ReadCounts;
+pub use live_rows::{ReadCounts, Watch};
 pub use memory::{Held, RequestMemory, SMALL};
 pub use page::{Last, Page};
 pub use paging::PagingState;

@@ -6,6 +6,7 @@
 //!    counts.
 //! 3. Cells of a collection or user type are composed to its frozen form, counters to their total.
 
+use std::fmt;
 use std::ops::Sub;
 
 use halcyon_cql::plan::select::BoundSelect;
@@ -77,6 +78,11 @@ pub struct ReadCounts {
     pub rows: u64,
     /// Dead cells, rows and markers.
     pub tombstones: u64,
+}
+
+/// Is told of each partition that a read comes to the end of.
+pub trait Watch: fmt::Debug + Send {
+    fn partition(&self, key: &[u8], found: ReadCounts);
 }
 
 impl Sub for ReadCounts {

@@ -4,6 +4,7 @@
 //!    of a page never fails.
 //! 2. The size of a local read, of a partition key or of a whole range, is that of the keys, clusterings and values that are read, before
 //!    any filter. Cassandra counts the objects of Java around them too.
+//! 3. The size of a row index is that of Cassandra's copy of it in memory, whether or not it is read here.
 
 use halcyon_cql::plan::select::BoundSelect;
 use halcyon_model::request::Consistency;
@@ -21,6 +22,8 @@ pub(crate) struct SizeGuard {
     is_on: bool,
     /// Bytes of the local read.
     local: u64,
+    /// Of its largest row index.
+    row_index: u64,
     /// Rows of the page at the last check, and the bytes of their values.
     seen: (u32, u64),
     warnings: Vec<String>,
@@ -29,7 +32,7 @@ pub(crate) struct SizeGuard {
 impl SizeGuard {
     pub(crate) fn new(sizes: ReadSizes) -> SizeGuard {
         let is_on = sizes != ReadSizes::OFF;
-        SizeGuard { sizes, is_on, local: 0, seen: (0, 0), warnings: Vec::new() }
+        SizeGuard { sizes, is_on, local: 0, row_index: 0, seen: (0, 0), warnings: Vec::new() }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -44,6 +47,11 @@ impl SizeGuard {
         };
     }
 
+    /// A row index that the local read has opened.
+    pub(crate) fn note_row_index(&mut self, size: u64) {
+        self.row_index = self.row_index.max(size);
+    }
+
     /// Fails if what was read, or is in the page, is too large.
     pub(crate) fn check(
         &mut self,
@@ -55,6 +63,14 @@ impl SizeGuard {
             let (size, command) = (self.local, command(select, key));
             let text = format!(
                 "1 nodes loaded over {size} bytes and aborted the query {command} (see local_read_size_fail_threshold)"
+            );
+            let warning = format!("{text} with {}", tokens(select, key));
+            return Err(self.too_large(text, warning, consistency));
+        }
+        if self.row_index > self.sizes.row_index.fail {
+            let (size, command) = (self.row_index, command(select, key));
+            let text = format!(
+                "1 nodes loaded over {size} bytes in RowIndexEntry and aborted the query {command} (see row_index_size_fail_threshold)"
             );
             let warning = format!("{text} with {}", tokens(select, key));
             return Err(self.too_large(text, warning, consistency));
@@ -92,6 +108,13 @@ impl SizeGuard {
             let (command, tokens) = (command(select, key), tokens(select, key));
             self.warnings.push(format!(
                 "1 nodes loaded over {size} bytes and issued local read size warnings for query {command} (see local_read_size_warn_threshold) with {tokens}"
+            ));
+        }
+        let size = std::mem::take(&mut self.row_index);
+        if size > self.sizes.row_index.warn {
+            let (command, tokens) = (command(select, key), tokens(select, key));
+            self.warnings.push(format!(
+                "1 nodes loaded over {size} bytes in RowIndexEntry and issued warnings for query {command} (see row_index_size_warn_threshold) with {tokens}"
             ));
         }
     }

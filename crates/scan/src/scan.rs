@@ -26,9 +26,10 @@ use halcyon_schema::index::NearestSearch;
 use halcyon_stream::{Fragment, FragmentStream, PartitionKey, PartitionStart, PrimaryKey, Row};
 use halcyon_syntax::Error as CqlError;
 
+use crate::command::command;
 use crate::context::ScanContext;
 use crate::group::{self, Group};
-use crate::live_rows::{LiveRows, ReadCounts, Targets};
+use crate::live_rows::{LiveRows, ReadCounts, Targets, Watch};
 use crate::pace::{self, Pace};
 use crate::page::{self, Page};
 use crate::read_size::SizeGuard;
@@ -58,6 +59,7 @@ pub struct Scan {
     resumed_key: Vec<u8>,
     tombstones: TombstoneGuard,
     sizes: SizeGuard,
+    watch: Option<Box<dyn Watch>>,
     group: Option<Group>,
     pace: Pace,
     /// What the expressions of rows may compute before the next pause.
@@ -78,6 +80,8 @@ struct Partition {
     skipping: bool,
     /// Fragments read while skipping.
     skipped: u32,
+    /// What was read before it.
+    before: ReadCounts,
 }
 
 /// What of the row was too much work to be computed here.
@@ -121,6 +125,7 @@ impl Scan {
                 limits.tombstone_failure_threshold,
             ),
             sizes: SizeGuard::new(limits.sizes),
+            watch: None,
             group: None,
             pace: Pace::default(),
             work: Work::small(),
@@ -153,6 +158,31 @@ impl Scan {
         self.live.counts
     }
 
+    /// Tells of the partitions that are read from here on.
+    pub fn begin_watch(&mut self, watch: Box<dyn Watch>) {
+        self.partition.before = self.live.counts;
+        self.watch = Some(watch);
+    }
+
+    /// Tells of the last partition, and of no more.
+    pub fn end_watch(&mut self) {
+        self.tell();
+        self.watch = None;
+    }
+
+    fn tell(&mut self) {
+        let found = self.live.counts - self.partition.before;
+        if let Some(watch) = self.watch.as_ref().filter(|_| found != ReadCounts::default()) {
+            watch.partition(&self.partition.key, found);
+        }
+        self.partition.before = self.live.counts;
+    }
+
+    /// The statement as it reads a partition; `None`: a range.
+    pub fn command(&self, key: Option<&[u8]>) -> String {
+        command(&self.select, key.unwrap_or_default())
+    }
+
     /// For the errors of the read.
     pub fn consistency(&self) -> Consistency {
         self.context.consistency
@@ -172,10 +202,12 @@ impl Scan {
         while !self.page.full && stream.advance().await.map_err(TakeError::Stream)? {
             self.breathe().await?;
             let fragment = stream.fragment();
-            if self.sizes.is_on() && matches!(fragment, Fragment::Start(_)) {
-                self.end_local_read();
-            }
             if self.sizes.is_on() {
+                let begins = matches!(fragment, Fragment::Start(_));
+                if begins {
+                    self.end_local_read();
+                    self.sizes.note_row_index(stream.row_index_size());
+                }
                 self.sizes.count(&fragment);
             }
             match fragment {
@@ -325,6 +357,7 @@ impl Scan {
             // Each key is a read of its own.
             self.tombstones.end_read(self.live.counts, &self.select, &self.partition.key);
         }
+        self.tell();
         self.live.start(start.deletion);
         self.partition.key.clear();
         self.partition.key.extend_from_slice(&start.key.bytes);

@@ -29,8 +29,10 @@ pub enum Command {
     Import(Import),
     /// The caches of roles, permissions and credentials.
     InvalidateAuthCaches,
+    InvalidateKeyCache,
     InvalidateRowCache,
     LoadPartitionDenylist,
+    ProfileLoad(ProfileLoad),
     #[serde(rename = "rebuild_index")]
     RebuildIndex(RebuildIndex),
     Refresh,
@@ -45,6 +47,10 @@ pub enum Command {
     SetTraceProbability(TraceProbability),
     Snapshot(Snapshot),
     Stop(Stop),
+    /// The node drains and ends, as at SIGTERM. The answer comes first.
+    StopDaemon,
+    /// The job of these tables, if it was scheduled for them.
+    StopProfileLoad,
     Verify(Verify),
 }
 
@@ -92,6 +98,30 @@ pub struct Import {
 impl Import {
     pub const FAILED: &'static str =
         "Some directories failed to import, check server logs for details:";
+}
+
+/// Samples reads and writes of tables. The answer comes with the end of the sampling; `halcyon_views.load_profiles` has what it found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileLoad {
+    /// Any text that no other sampling has.
+    pub id: String,
+    /// By Cassandra's names.
+    pub samplers: Vec<String>,
+    /// Keys that each sampler keeps.
+    pub capacity: u32,
+    /// Samples of the answer.
+    pub most: u32,
+    pub duration_ms: u32,
+    /// Begins a job that samples at each interval; the log has what it finds.
+    #[serde(default)]
+    pub interval_ms: Option<u32>,
+}
+
+impl ProfileLoad {
+    /// How an answer begins that refuses a job, or to stop one.
+    pub const SCHEDULED: &'static str = "existing samplings stand in the way of ";
+    pub const NOT_SCHEDULED: &'static str = "there is no scheduled sampling of ";
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -33,6 +33,7 @@ mod metrics;
 mod node;
 mod persisted;
 mod prepared;
+pub mod profiles;
 mod recent_lines;
 mod request_log;
 mod running;
@@ -50,5 +51,6 @@ mod virtual_tables;
 mod tests;
 
 pub use halcyon_access::{Cidr, CidrGroups};
+pub use halcyon_engine::{Sampled, Sampler};
 pub use log::{Format, Level, Line, Log, LogOptions, LogWriter, Threshold};
 pub use node::{Error, serve, serve_on};

@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_access::{CacheSettings, DEFAULT_SUPERUSER, Identity, Login as By};
+use halcyon_access::{AuthCache, DEFAULT_SUPERUSER, Identity, Login as By};
 use halcyon_io::clock;
 use halcyon_model::access::Principal;
 use halcyon_protocol::{Error, ErrorKind};
-use halcyon_query::{AuthCache, DefaultSuperuser, default_superuser};
+use halcyon_query::{DefaultSuperuser, default_superuser};
 use halcyon_tls::identity;
 
 use crate::answer;
@@ -182,9 +182,16 @@ pub(crate) async fn set_up(shard: Rc<ShardServer>) {
     }
 }
 
+/// How often a cache that is not refreshed by itself is looked at: an operator may have it refreshed.
+const IDLE_PAUSE: Duration = Duration::from_secs(1);
+
 /// Reads what a cache keeps again before it is asked for, while the shard serves (`…_cache_active_update`).
-pub(crate) async fn keep_fresh(shard: Rc<ShardServer>, (cache, every): (AuthCache, Duration)) {
+pub(crate) async fn keep_fresh(shard: Rc<ShardServer>, cache: AuthCache) {
     while !shard.is_draining() {
+        let Some(every) = shard.shared.access.cache(cache).active_update else {
+            clock::sleep(IDLE_PAUSE).await;
+            continue;
+        };
         clock::sleep(every).await;
         if let Err(why) = halcyon_query::refresh(&shard.coordinator, cache).await
             && !shard.is_draining()
@@ -193,18 +200,6 @@ pub(crate) async fn keep_fresh(shard: Rc<ShardServer>, (cache, every): (AuthCach
             log.warning(format_args!("the cache of {cache:?} cannot be refreshed: {why}"));
         }
     }
-}
-
-/// The caches that are refreshed by themselves, and how often.
-pub(crate) fn active_updates(shard: &ShardServer) -> Vec<(AuthCache, Duration)> {
-    let settings = shard.shared.access.settings();
-    let caches = [
-        (AuthCache::Roles, settings.roles),
-        (AuthCache::Permissions, settings.permissions),
-        (AuthCache::Credentials, settings.credentials),
-    ];
-    let active = |(cache, of): (AuthCache, CacheSettings)| Some((cache, of.active_update?));
-    caches.into_iter().filter_map(active).collect()
 }
 
 /// Cassandra's (`cassandra.auth_cache.warming.max_retries` and its interval).

@@ -12,11 +12,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_access::Access;
+use halcyon_access::{Access, AuthCache, CacheKeys};
 use halcyon_client::Rows;
 use halcyon_engine::{Engine, FailurePolicy, RecoveryReport, Severity as EventSeverity};
 use halcyon_io::clock::{self, Instant, now};
@@ -263,6 +264,7 @@ fn share(
         trace_probability: Arc::default(),
         request_logs,
         spans,
+        is_to_stop: Arc::default(),
         slow_queries: Arc::new(SlowQueries::new(settings.slow_query_log_timeout)),
         denylist: settings.denylist.map(|options| Arc::new(Denylist::new(options))),
     };
@@ -291,9 +293,16 @@ fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
         trace_probability: shared.trace_probability.clone(),
         request_logs: shared.request_logs.clone(),
         slow_queries: shared.slow_queries.clone(),
+        profiles: Arc::default(),
+        is_to_stop: shared.is_to_stop.clone(),
         denylist: shared.denylist.clone(),
         access: shared.access.clone(),
-        settings: RunningSettings::of(settings, shared.slow_queries.clone(), shared.limits.clone()),
+        settings: RunningSettings::of(
+            settings,
+            shared.slow_queries.clone(),
+            shared.limits.clone(),
+            shared.access.clone(),
+        ),
         data_dir: settings.data_dir.clone(),
         began: now(),
         disk: disk.clone(),
@@ -304,6 +313,12 @@ fn facts(settings: &Settings, shared: &Shared, disk: &Disk) -> Facts {
 impl Servers for Shared {
     fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, JobLost>>> {
         let ask = |server: Rc<ShardServer>| async move { server.running.shown() };
+        Box::pin(self.mesh.on_each(ask))
+    }
+
+    fn access_keys(&self) -> LocalBoxFuture<'_, Vec<Result<CacheKeys, JobLost>>> {
+        let ask =
+            |server: Rc<ShardServer>| async move { halcyon_query::cache_keys(&server.coordinator) };
         Box::pin(self.mesh.on_each(ask))
     }
 
@@ -558,15 +573,15 @@ async fn run_shard(
     };
     let watched = server.clone();
     spawn(kept(move || watched.clone().shed())).detach();
-    for update in login::active_updates(&server) {
-        let refreshed = server.clone();
-        spawn(kept(move || login::keep_fresh(refreshed.clone(), update))).detach();
-    }
     if let Some(timeout) = shared.transport.idle_timeout {
         let watched = server.clone();
         spawn(kept(move || watched.clone().close_idle(timeout))).detach();
     }
     if shared.access.settings().asks_for_login() {
+        for cache in AuthCache::ALL {
+            let refreshed = server.clone();
+            spawn(kept(move || login::keep_fresh(refreshed.clone(), cache))).detach();
+        }
         let watched = server.clone();
         spawn(kept(move || login::end_revoked(watched.clone()))).detach();
     }
@@ -613,6 +628,9 @@ async fn until_stopped(
         let mut told = false;
         loop {
             log_events(engine, log);
+            if shared.is_to_stop.load(Relaxed) {
+                return;
+            }
             if let Some((why, policy)) = engine.reporter().failure().filter(|_| !told) {
                 told = true;
                 log.warning(format_args!("the engine has stopped: {why}"));

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -64,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) slow_queries: Arc<SlowQueries>,
     /// `None`: none are sent.
     pub(crate) spans: Option<Spans>,
+    /// A client has asked for the end of the node (`nodetool stopdaemon`).
+    pub(crate) is_to_stop: Arc<AtomicBool>,
     /// `None`: it is off.
     pub(crate) denylist: Option<Arc<Denylist>>,
 }

@@ -300,6 +300,11 @@ pub trait FragmentStream {
         self.advance().await.map(Some)
     }
 
+    /// What Cassandra would hold in memory of the largest row index that the stream has opened, in bytes; 0: none, or it is not measured.
+    fn row_index_size(&self) -> u64 {
+        0
+    }
+
     /// The fragment that the last `advance` reached; `End` before the first `advance` and after the last.
     fn fragment(&self) -> Fragment<'_>;
 }

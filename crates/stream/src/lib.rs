@@ -32,7 +32,7 @@ pub use fragment::{
 pub use layout::{Column, ColumnShape, Layout, LayoutError, Statics};
 pub use merge::Merge;
 pub use merge_row::{MergeError, RowMerger};
-pub use mutation::{Mutation, RangeTombstone, TableId};
+pub use mutation::{EMPTY_PARTITION, Mutation, RangeTombstone, TableId};
 pub use primary_key::{PrimaryKey, PrimaryKeyRange};
 pub use primed::Primed;
 pub use purge::{Purge, PurgeRule, PurgeStats};

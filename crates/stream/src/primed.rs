@@ -36,6 +36,10 @@ impl<S: FragmentStream> FragmentStream for Primed<S> {
         }
     }
 
+    fn row_index_size(&self) -> u64 {
+        self.stream.row_index_size()
+    }
+
     fn fragment(&self) -> Fragment<'_> {
         self.stream.fragment()
     }

@@ -24,7 +24,9 @@ mod error;
 mod notices;
 pub mod paths;
 pub mod schema_source;
+mod text;
 pub mod verify;
 
 pub use error::{Error, Result};
 pub use notices::Notices;
+pub use text::table;

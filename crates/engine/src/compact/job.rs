@@ -237,7 +237,7 @@ impl<'a> CompactionJob<'a> {
             effort: shape.effort,
             bloom_filter_fp_chance: options.bloom_filter_fp_chance(),
             min_index_interval: options.min_index_interval(),
-            column_index_size: own.column_index_size,
+            column_index_size: own.index_distance(),
             gc_before: if purges { now.saturating_sub(options.gc_grace_seconds()) } else { 0 },
             now: if purges { now } else { 0 },
             strict_liveness: purges && definition.schema.strict_liveness,

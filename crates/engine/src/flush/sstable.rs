@@ -203,7 +203,7 @@ impl Flusher {
             effort: self.storage.options.short_lived_compression,
             estimated_keys: memtable.partition_count() as u64,
             min_index_interval: schema.options.min_index_interval(),
-            column_index_size: self.storage.options.column_index_size,
+            column_index_size: self.storage.options.index_distance(),
             own_thread: false,
             read_back: false,
             expiration_overflow: ExpirationOverflow::Cap,

@@ -6,6 +6,8 @@ use halcyon_io::clock::Instant;
 use halcyon_metrics::{Counter, Gauge, Reservoir, buckets_below};
 use halcyon_model::request::BatchKind;
 
+use super::samplers::Samplers;
+
 /// Quarters of powers of two, up to 2^40: eighteen minutes in nanoseconds.
 const BUCKETS: usize = buckets_below(4, 40);
 
@@ -80,6 +82,7 @@ pub(crate) struct TableMetrics {
     pub(crate) filter_false: Counter,
     pub(crate) row_cache_hits: Counter,
     pub(crate) row_cache_misses: Counter,
+    pub(crate) samplers: Samplers,
     distributions: [Distribution; MEASURES],
 }
 
@@ -99,6 +102,7 @@ impl Default for TableMetrics {
             filter_false: Counter::default(),
             row_cache_hits: Counter::default(),
             row_cache_misses: Counter::default(),
+            samplers: Samplers::default(),
             distributions: Default::default(),
         }
     }

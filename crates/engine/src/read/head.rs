@@ -1,5 +1,6 @@
 //! A cached head of a partition, and then what follows it: memtables and SSTables of the moment when the read began.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use halcyon_model::DeletionTime;
@@ -31,6 +32,7 @@ impl Tail {
             table: &self.table,
             current: self.current.clone(),
             slices: Rc::new(self.slices.clone()),
+            row_index: Cell::new(0),
         };
         let mut rest = plan.sources(&self.key, std::mem::take(&mut self.memtables)).await?;
         // The partition has begun already.

@@ -15,6 +15,7 @@ mod point;
 mod source;
 mod sstable;
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -45,6 +46,8 @@ pub struct ReadStream {
     scratch: RowBuf,
     /// With CHECKS: what leaves the merge follows the grammar.
     validator: Option<Box<Validator>>,
+    /// What Cassandra would hold in memory of the largest row index.
+    row_index: u64,
     /// Its files stay for as long as they are read.
     _current: Rc<Current>,
     /// Reports errors.
@@ -94,7 +97,8 @@ impl Shard {
         }
         let map = (!current.has_layout(&read.table.layout))
             .then(|| ColumnMap::between(forward, &read.table.layout));
-        let plan = Plan { shard: self, table: &table, current: current.clone(), slices };
+        let row_index = Cell::new(0);
+        let plan = Plan { shard: self, table: &table, current: current.clone(), slices, row_index };
         let validator = validator(plan.direction());
         let inner = match &read.target {
             ReadTarget::Partition(key) => plan.partition(key).await?,
@@ -103,7 +107,9 @@ impl Shard {
             }
         };
         let shard = self.handle();
-        Ok(ReadStream { inner, map, scratch: RowBuf::new(), validator, _current: current, shard })
+        let row_index = plan.row_index.get();
+        let scratch = RowBuf::new();
+        Ok(ReadStream { inner, map, scratch, validator, row_index, _current: current, shard })
     }
 }
 
@@ -166,7 +172,15 @@ impl ReadStream {
         sources.extend(stream.map(|stream| Source::Memtable(Box::new(stream))));
         let inner = Inner::Sources(Sources::of(layout, sources));
         let (scratch, validator) = (RowBuf::new(), validator(layout));
-        Ok(ReadStream { inner, map: None, scratch, validator, _current: current, shard: None })
+        Ok(ReadStream {
+            inner,
+            map: None,
+            scratch,
+            validator,
+            row_index: 0,
+            _current: current,
+            shard: None,
+        })
     }
 
     async fn advance_inner(&mut self) -> Result<bool> {
@@ -199,6 +213,10 @@ impl FragmentStream for ReadStream {
             }
         }
         Ok(false)
+    }
+
+    fn row_index_size(&self) -> u64 {
+        self.row_index
     }
 
     fn fragment(&self) -> Fragment<'_> {

@@ -1,9 +1,11 @@
 //! A read on its way to its sources: which memtables and SSTables can have something of it.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_model::clustering::PositionBuf;
+use halcyon_sstable::read::SSTableReader;
 use halcyon_stream::{Layout, PartitionKey, Primed, Slice, Slices};
 
 use super::source::{Mapped, Source};
@@ -25,7 +27,12 @@ pub(super) struct Plan<'a> {
     pub(super) table: &'a Rc<ShardTable>,
     pub(super) current: Rc<Current>,
     pub(super) slices: Rc<Slices>,
+    /// What Cassandra would hold in memory of the largest row index; 0: none, or it is not measured.
+    pub(super) row_index: Cell<u64>,
 }
+
+/// What an entry of a row index takes in Cassandra's memory beside its bytes (`RowIndexEntry.estimateMaterializedIndexSize`).
+const INDEX_ENTRY: u64 = 88;
 
 impl Plan<'_> {
     pub(super) fn metrics(&self) -> &TableMetrics {
@@ -47,6 +54,20 @@ impl Plan<'_> {
             false => &self.shard.caches_without_keys,
         };
         Access { caches, layout: self.layout(), slices: &self.slices }
+    }
+
+    /// Measures the row index of a partition, if reads are to.
+    pub(super) async fn measure(&self, table: &SSTableReader, key: &PartitionKey) -> Result<()> {
+        if !self.shard.options().measures_row_indexes {
+            return Ok(());
+        }
+        let caches = self.access().caches;
+        let Some(entry) = table.find(caches, key).await? else { return Ok(()) };
+        if let Some((entries, bytes)) = table.promoted_size(caches, &entry).await? {
+            let size = entries.saturating_mul(INDEX_ENTRY).saturating_add(bytes);
+            self.row_index.set(self.row_index.get().max(size));
+        }
+        Ok(())
     }
 
     pub(super) fn of_memtable(&self, layout: &Arc<Layout>, stream: MemtableStream) -> Source {
@@ -169,6 +190,7 @@ impl Plan<'_> {
             table: self.table,
             current: self.current.clone(),
             slices: Rc::new(slices),
+            row_index: Cell::new(0),
         }
     }
 }

@@ -29,6 +29,7 @@ use super::source::{Source, Sources};
 use super::sstable::{Access, SSTableStream};
 use crate::Result;
 use crate::memtable::{Collector, MemtableStream, Partition};
+use crate::metrics::samplers::Sampler;
 use crate::metrics::table::Measure;
 use crate::version::LiveSSTable;
 
@@ -101,7 +102,7 @@ impl Plan<'_> {
         let deletion = deletions.fold(DeletionTime::LIVE, DeletionTime::max);
         let mut candidates = Candidates::new(self, key);
         if candidates.peek(deletion).is_none() {
-            self.note_sstables(0);
+            self.note_sstables(key, 0, !snapshots.is_empty());
             let streams = snapshots.into_iter().map(|snapshot| self.snapshot(key, snapshot));
             return Ok(Sources::of(self.direction(), streams.collect()));
         }
@@ -110,10 +111,15 @@ impl Plan<'_> {
     }
 
     /// Counts a read of one partition by the SSTables that had it.
-    fn note_sstables(&self, count: usize) {
-        let now = self.shard.now();
-        spent::sstables(count as u64);
-        self.metrics().record(Measure::SSTablesPerRead, count as u64, now);
+    fn note_sstables(&self, key: &PartitionKey, count: usize, is_found: bool) {
+        let (now, count) = (self.shard.now(), count as u64);
+        spent::sstables(count);
+        let metrics = self.metrics();
+        metrics.record(Measure::SSTablesPerRead, count, now);
+        if is_found && metrics.samplers.are_on() {
+            metrics.samplers.add(Sampler::Reads, &key.bytes, 1);
+            metrics.samplers.add(Sampler::ReadSSTableCount, &key.bytes, count);
+        }
     }
 
     fn snapshot(&self, key: &PartitionKey, (layout, partition): Snapshot) -> Source {
@@ -167,7 +173,7 @@ impl Plan<'_> {
             }
             wave = candidates.take(AT_ONCE, deletion);
         }
-        self.note_sstables(sources.len());
+        self.note_sstables(key, sources.len(), !(sources.is_empty() && snapshots.is_empty()));
         // The order of a merge's inputs is oldest first.
         sources.reverse();
         sources.extend(snapshots.into_iter().map(|snapshot| self.snapshot(key, snapshot)));
@@ -188,6 +194,7 @@ impl Plan<'_> {
             self.metrics().filter_false.up();
             return Ok(None);
         };
+        self.measure(reader, key).await?;
         self.metrics().sstables_read.up();
         let stream = if prime { Primed::fetch(stream).await? } else { Primed::lazy(stream) };
         Ok(Some(stream))
@@ -232,7 +239,7 @@ impl Plan<'_> {
                 found.merge(mutation)?;
             }
         }
-        self.note_sstables(sstables);
+        self.note_sstables(key, sstables, found.partition.is_some());
         let stream = found.partition.map(|partition| {
             let slices = self.slices.clone();
             MemtableStream::of_partition(layout.clone(), slices, key.clone(), partition)

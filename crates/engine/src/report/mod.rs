@@ -6,6 +6,7 @@ mod sizes;
 mod source;
 mod stats;
 mod tables;
+mod tokens;
 pub(crate) mod verify;
 
 pub use shape::{Percentiles, TableShape};

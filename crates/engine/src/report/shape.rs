@@ -83,6 +83,13 @@ impl Tables {
         Ok(())
     }
 
+    /// Empties the key cache.
+    pub async fn forget_keys(&self) -> Result<()> {
+        let forget = move |shard: Rc<Shard>| async move { shard.caches.forget_keys().await };
+        self.mesh.on_each(forget).await.into_iter().collect::<std::result::Result<(), _>>()?;
+        Ok(())
+    }
+
     /// Gives the caches of all shards together other sizes, in bytes.
     pub async fn fit_caches(&self, keys: u64, rows: u64) -> Result<()> {
         let shards = self.storage.options.shards as u64;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
-use halcyon_io::{Disk, Purpose};
+use halcyon_io::{Disk, Purpose, RateLimiter};
 use halcyon_model::path_component;
 use halcyon_schema::describe::snapshot_script;
 use halcyon_schema::{is_local, is_replicated_system};
@@ -80,10 +80,17 @@ pub struct Snapshots {
     tables: Arc<Tables>,
     flusher: Arc<Flusher>,
     next_expiry: NextExpiry,
+    /// `snapshot_links_per_second`
+    links: RateLimiter,
 }
 
 /// Gives all files of an SSTable second names in a folder.
-pub(crate) async fn link_files(disk: &Disk, live: &LiveSSTable, folder: &Path) -> Result<()> {
+pub(crate) async fn link_files(
+    disk: &Disk,
+    live: &LiveSSTable,
+    folder: &Path,
+    links: &RateLimiter,
+) -> Result<()> {
     let (descriptor, listed) = (live.descriptor(), live.sstable().listed());
     let known = listed.components.iter().map(|c| c.file_suffix().to_owned());
     let is_index = |name: &str| index_of_component(name).is_some();
@@ -91,6 +98,7 @@ pub(crate) async fn link_files(disk: &Disk, live: &LiveSSTable, folder: &Path) -
     for component in known.chain(extra).chain(live.index_files()) {
         let path = descriptor.path_of(&component);
         let name = descriptor.file_prefix() + &component;
+        links.acquire(1).await;
         match disk.hard_link(&path, &folder.join(name)).await {
             // Of an index that is just dropped or built again.
             Err(e) if e.is_not_found() && is_index(&component) => {}
@@ -103,12 +111,20 @@ pub(crate) async fn link_files(disk: &Disk, live: &LiveSSTable, folder: &Path) -
 impl Snapshots {
     pub(crate) fn new(flusher: &Arc<Flusher>) -> Arc<Snapshots> {
         let tables = flusher.tables.clone();
+        let (disk, options) = (&tables.storage.disk, &tables.storage.options);
+        let rate = Some(options.snapshot_links_per_second).filter(|rate| *rate > 0);
         Arc::new(Snapshots {
+            links: RateLimiter::bytes_per_second(disk.clock().clone(), rate),
             storage: tables.storage.clone(),
             tables,
             flusher: flusher.clone(),
             next_expiry: NextExpiry::default(),
         })
+    }
+
+    /// How many links a second snapshots make from now on; 0: unlimited.
+    pub fn set_links_per_second(&self, links: u64) {
+        self.links.set_rate(Some(links).filter(|links| *links > 0));
     }
 
     /// One that no snapshot has yet: the clock may have been set back.
@@ -194,7 +210,7 @@ impl Snapshots {
                 if files.is_empty() {
                     create_directories(&self.storage.disk, std::slice::from_ref(&folder)).await?;
                 }
-                link_files(&self.storage.disk, live, &folder).await?;
+                link_files(&self.storage.disk, live, &folder, &self.links).await?;
                 files.push(format!("\"{}\"", descriptor.file_name(Component::Data)));
             }
             if files.is_empty() && (at > 0 || !tag.of_nothing) {

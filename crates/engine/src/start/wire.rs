@@ -50,6 +50,8 @@ pub(super) fn wire(
         stores: ArcSwap::from_pointee(stores),
         times: WriteTimes::default(),
         backups: AtomicBool::new(storage.options.incremental_backups),
+        samplings: Mutex::default(),
+        samples: AtomicBool::new(false),
         host_id: OnceLock::new(),
         storage: Arc::new(storage),
     });

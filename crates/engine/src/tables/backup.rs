@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use halcyon_io::RateLimiter;
+
 use super::Tables;
 use super::store::{Store, create_directories};
 use crate::Result;
@@ -32,7 +34,7 @@ impl Tables {
     async fn link_backup(&self, live: &LiveSSTable) -> Result<()> {
         let folder = live.descriptor().directory.join("backups");
         create_directories(&self.storage.disk, std::slice::from_ref(&folder)).await?;
-        link_files(&self.storage.disk, live, &folder).await?;
+        link_files(&self.storage.disk, live, &folder, &RateLimiter::unlimited()).await?;
         Ok(self.storage.disk.sync_dir(&folder).await?)
     }
 }

@@ -12,6 +12,7 @@ mod backup;
 mod built_views;
 mod local;
 mod own_rows;
+pub(crate) mod samples;
 pub(crate) mod set_apart;
 pub(crate) mod store;
 pub(crate) mod times;
@@ -21,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use halcyon_io::Mesh;
+use halcyon_io::{Mesh, Mutex};
 use halcyon_schema::catalog::Catalog;
 use halcyon_stream::TableId;
 
@@ -48,6 +49,9 @@ pub struct Tables {
     pub(crate) times: WriteTimes,
     /// Whether incremental backups are made.
     pub(crate) backups: AtomicBool,
+    /// How many samplings run, and whether there are any.
+    pub(crate) samplings: Mutex<usize>,
+    pub(crate) samples: AtomicBool,
     /// Since the node joined its ring.
     pub(crate) host_id: OnceLock<[u8; 16]>,
 }

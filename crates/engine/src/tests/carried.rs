@@ -5,6 +5,7 @@ use halcyon_sstable::{Heat, Version};
 use super::compaction::{enable, minute, sstables, tiered};
 use super::point::one_row;
 use super::*;
+use crate::Adjustable;
 
 const PARTITIONS: i32 = 3000;
 const HOT: i32 = 50;
@@ -121,7 +122,8 @@ async fn write_wide(node: &Node, table: &Arc<Table>, timestamp: i64) {
 async fn wide(version: Version) {
     let (disk, sim) = Disk::simulated(7);
     let set = |options: &mut Options| {
-        (options.version, options.column_index_size) = (Some(version), Some(4 << 10));
+        options.version = Some(version);
+        options.column_index_size = Adjustable::of(4 << 10);
     };
     let node = start_with(disk, set).await.expect("starts");
     change(&node, &[tiered("false")]).await.expect("schema");

@@ -12,6 +12,7 @@ mod point;
 mod registry;
 mod requested;
 mod row_cache;
+mod samples;
 mod set_apart;
 mod snapshots;
 mod spanning;

@@ -112,3 +112,23 @@ fn wrong_ones_are_refused() {
         assert_eq!(snapshots(&node).await.len(), 1);
     });
 }
+
+/// Proves that a snapshot makes no more links a second than it may, and that the ceiling can change.
+#[test]
+fn links_have_a_ceiling() {
+    simulate(async {
+        let (disk, _) = Disk::simulated(32);
+        let node = filled(disk).await;
+        let took = async |name: &str| {
+            let clock = node.engine.disk().clock();
+            let began = clock.now();
+            node.engine.snapshots().take(&[ID], name, KEPT).await.expect(name);
+            clock.now() - began
+        };
+        assert!(took("fast").await < Duration::from_secs(1));
+        node.engine.snapshots().set_links_per_second(1);
+        assert!(took("slow").await > Duration::from_secs(3));
+        node.engine.snapshots().set_links_per_second(0);
+        assert!(took("fast-again").await < Duration::from_secs(1));
+    });
+}

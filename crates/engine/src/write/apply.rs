@@ -13,12 +13,13 @@ use std::time::Duration;
 
 use halcyon_commitlog::{Append, Hold, Oldest, SyncMode};
 use halcyon_io::{drop_apart, panic_point, spent};
-use halcyon_stream::{Mutation, TableId};
+use halcyon_stream::{EMPTY_PARTITION, Mutation, TableId};
 
 use super::large::{self, Turns};
 use super::spanning::Parts;
 use crate::current::Current;
 use crate::memtable::Pin;
+use crate::metrics::samplers::{Sampler, Samplers};
 use crate::metrics::table::Measure;
 use crate::shard::{Shard, ShardTable};
 use crate::{Error, Result};
@@ -101,6 +102,7 @@ impl Shard {
             if let Some(hold) = hold {
                 pin.hold(hold);
             }
+            sample(&table.metrics().samplers, &mutation);
             let by = if large::is_large(&mutation) || pin.is_slow(&mutation) {
                 let of = (mutation.table, mutation.key.clone());
                 let is_next =
@@ -222,6 +224,15 @@ impl Shard {
             "Rejected an oversized mutation ({size}/{most}) for keyspace: {keyspace}. Top keys are: {}",
             keys.join(",")
         )))
+    }
+}
+
+fn sample(samplers: &Samplers, mutation: &Mutation) {
+    if samplers.are_on() {
+        let key = &mutation.key.bytes;
+        samplers.add(Sampler::Writes, key, 1);
+        let size = EMPTY_PARTITION + mutation.data_size();
+        samplers.add(Sampler::WriteSize, key, size as u64);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Caches: `getauthcacheconfig`, `invalidate…cache`, `setcachecapacity`, `setcachekeystosave`.
+//! Caches: `getauthcacheconfig`, `setauthcacheconfig`, `invalidate…cache`, `setcachecapacity`, `setcachekeystosave`.
 
 use halcyon_model::units::settings::duration;
 use halcyon_server::command::{CacheCapacity, Command};
@@ -7,22 +7,25 @@ use super::arguments::Call;
 use super::failure::{Failure, Result};
 use super::node::Node;
 
-/// Names of caches, and how their settings begin.
-const OF_SETTINGS: [(&str, &str); 3] = [
+/// Names of caches, and how their settings begin. The data centers of a role are read with the role.
+const OF_SETTINGS: [(&str, &str); 4] = [
     ("CredentialsCache", "credentials"),
+    ("NetworkPermissionsCache", "roles"),
     ("PermissionsCache", "permissions"),
     ("RolesCache", "roles"),
 ];
 
-pub(super) async fn config(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+/// How the settings of the cache that is named begin.
+fn prefix(call: &Call) -> Result<&'static str> {
     let name = call.option("--cache-name").unwrap_or_default();
-    let Some((_, prefix)) = OF_SETTINGS.iter().find(|(known, _)| *known == name) else {
-        let known: Vec<&str> = OF_SETTINGS.iter().map(|(known, _)| *known).collect();
-        return Failure::usage(format!(
-            "unknown cache '{name}'; expected one of {}",
-            known.join(", ")
-        ));
-    };
+    match OF_SETTINGS.iter().find(|(known, _)| *known == name) {
+        Some((_, prefix)) => Ok(prefix),
+        None => Failure::usage(format!("Unknown cache name: {name}")),
+    }
+}
+
+pub(super) async fn config(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+    let prefix = prefix(call)?;
     let settings = node.settings().await?;
     let setting = |name: &str| settings.get(&format!("{prefix}_{name}")).cloned();
     let millis = |text: Option<String>| text.and_then(|t| duration(&t)).map(|d| d.as_millis());
@@ -33,6 +36,50 @@ pub(super) async fn config(call: &Call, node: &mut Node, out: &mut String) -> Re
     out.push_str(&format!(
         "Validity Period: {validity}\nUpdate Interval: {update}\nMax Entries: {entries}\nActive Update: {active}\n"
     ));
+    Ok(())
+}
+
+/// The options that change something: their titles, what is said of them, the ends of their settings, and the unit of those.
+const CHANGES: [(&str, &str, &str, &str, &str); 3] = [
+    ("--validity-period", "validity-period", "Changed Validity Period to", "validity", "ms"),
+    ("--update-interval", "update-interval", "Changed Update Interval to", "update_interval", "ms"),
+    ("--max-entries", "max-entries", "Changed Max Entries to", "cache_max_entries", ""),
+];
+
+pub(super) async fn set_config(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+    let (mut changes, mut is_wrong) = (Vec::new(), false);
+    for (option, title, said, setting, unit) in CHANGES {
+        let Some(text) = call.option(option) else { continue };
+        let Ok(number) = text.parse::<i32>() else {
+            return Failure::usage(format!("{title}: can not convert \"{text}\" to a Integer"));
+        };
+        changes.push((said, setting, number, unit));
+        is_wrong |= number < 0 && !unit.is_empty();
+    }
+    let active = match (call.has("--enable-active-update"), call.has("--disable-active-update")) {
+        (true, true) => {
+            return Failure::usage(
+                "enable-active-update and disable-active-update cannot be used together",
+            );
+        }
+        (false, false) => None,
+        (enabled, _) => Some(enabled),
+    };
+    if changes.is_empty() && active.is_none() {
+        return Failure::usage("At least one optional parameter need to be passed");
+    }
+    let prefix = prefix(call)?;
+    if is_wrong {
+        return Failure::usage("Invalid duration: value must be non-negative");
+    }
+    for (said, setting, number, unit) in changes {
+        node.set(&format!("{prefix}_{setting}"), &format!("{number}{unit}")).await?;
+        out.push_str(&format!("{said} {number}\n"));
+    }
+    if let Some(active) = active {
+        node.set(&format!("{prefix}_cache_active_update"), &active.to_string()).await?;
+        out.push_str(&format!("Changed Active Update to {active}\n"));
+    }
     Ok(())
 }
 
@@ -110,6 +157,11 @@ pub(super) async fn set_capacity(call: &Call, node: &mut Node) -> Result<()> {
         return Failure::failed("capacity should not be negative.");
     };
     node.command(&Command::SetCacheCapacity(CacheCapacity { keys, rows }), ("", "")).await
+}
+
+/// Saved keys stay saved.
+pub(super) async fn forget_keys(node: &mut Node) -> Result<()> {
+    node.command(&Command::InvalidateKeyCache, ("", "")).await
 }
 
 pub(super) async fn forget_rows(node: &mut Node) -> Result<()> {

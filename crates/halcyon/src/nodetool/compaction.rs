@@ -352,8 +352,7 @@ pub(super) async fn thresholds(call: &Call, node: &mut Node, out: &mut String) -
     let statement = "SELECT min_threshold, max_threshold FROM halcyon_views.table_statistics WHERE keyspace_name = ? AND table_name = ?";
     let rows = node.rows_of(statement, keyspace, table).await?;
     let Some(row) = rows.iter().next() else {
-        out.push_str(&format!("ColumnFamilyStore for {keyspace}/{table} not found.\n"));
-        return Err(Failure::Told);
+        return Failure::no_table(keyspace, table);
     };
     let (min, max) = (row.count("min_threshold"), row.count("max_threshold"));
     out.push_str(&format!(
@@ -362,7 +361,7 @@ pub(super) async fn thresholds(call: &Call, node: &mut Node, out: &mut String) -
     Ok(())
 }
 
-pub(super) async fn set_thresholds(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
+pub(super) async fn set_thresholds(call: &Call, node: &mut Node) -> Result<()> {
     let [keyspace, table, min, max] = call.arguments.as_slice() else {
         return Failure::usage(
             "setcompactionthreshold requires ks, cf, min, and max threshold args.",
@@ -380,8 +379,7 @@ pub(super) async fn set_thresholds(call: &Call, node: &mut Node, out: &mut Strin
         return Failure::usage("Min threshold must be at least 2");
     };
     if !node.tables().await?.contains(&(keyspace.clone(), table.clone())) {
-        out.push_str(&format!("ColumnFamilyStore for {keyspace}/{table} not found.\n"));
-        return Err(Failure::Told);
+        return Failure::no_table(keyspace, table);
     }
     let command = Command::SetCompactionThreshold(CompactionThreshold { min, max });
     node.command(&command, (keyspace, table)).await

@@ -22,6 +22,7 @@ mod help;
 mod histograms;
 mod history;
 mod node;
+mod profiles;
 mod request_logs;
 mod rewrite;
 mod ring;
@@ -75,6 +76,10 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
             0
         }
         Err(Failure::Told) => 1,
+        Err(Failure::NotFound(what)) => {
+            eprintln!("{what}");
+            1
+        }
         Err(Failure::Unreachable(what)) => {
             eprintln!("nodetool: {what}");
             1

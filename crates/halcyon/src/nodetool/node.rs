@@ -115,6 +115,20 @@ impl Node {
         self.ask(update, &[value, setting]).await.map(drop)
     }
 
+    /// The same; what the node does not allow is wrong use.
+    pub(super) async fn set_or_usage(&mut self, setting: &str, value: &str) -> Result<()> {
+        self.set(setting, value).await.map_err(|failure| match failure {
+            Failure::Failed(why) => Failure::Usage(why),
+            failure => failure,
+        })
+    }
+
+    /// Sets it to null.
+    pub(super) async fn unset(&mut self, setting: &str) -> Result<()> {
+        let update = "UPDATE system_views.settings SET value = null WHERE name = ?";
+        self.ask(update, &[setting]).await.map(drop)
+    }
+
     /// All settings; one that is null is empty.
     pub(super) async fn settings(&mut self) -> Result<BTreeMap<String, String>> {
         let rows = self.rows("SELECT name, value FROM system_views.settings").await?;

@@ -79,6 +79,46 @@ pub(super) async fn column_index(node: &mut Node, out: &mut String) -> Result<()
     Ok(())
 }
 
+/// The one argument, as an `int` or `long` of Java.
+fn argument<T: std::str::FromStr>(call: &Call, title: &str, of: &str) -> Result<T> {
+    let text = call.arguments.first().map_or("", String::as_str);
+    let wrong = || Failure::Usage(format!("{title}: can not convert \"{text}\" to a {of}"));
+    text.parse().map_err(|_| wrong())
+}
+
+/// In KiB; -1 is the format's own.
+pub(super) async fn set_column_index(call: &Call, node: &mut Node) -> Result<()> {
+    let kibibytes: i32 = argument(call, "column_index_size", "int")?;
+    match kibibytes {
+        -1 => node.unset("column_index_size").await,
+        0..=COLUMN_INDEX_MAX => node.set("column_index_size", &format!("{kibibytes}KiB")).await,
+        ..0 => Failure::usage("Invalid data storage: value must be non-negative"),
+        _ => Failure::failed(format!(
+            "column_index_size must be positive value <= 2147483646B, but was {}B",
+            i64::from(kibibytes) * 1024
+        )),
+    }
+}
+
+/// More are not an `int` of bytes.
+const COLUMN_INDEX_MAX: i32 = i32::MAX / 1024;
+
+pub(super) async fn set_default_factor(call: &Call, node: &mut Node) -> Result<()> {
+    let factor: i32 = argument(call, "default_rf", "Integer")?;
+    if factor < 1 {
+        return Failure::usage("default_keyspace_rf cannot be less than 1");
+    }
+    node.set_or_usage("default_keyspace_rf", &factor.to_string()).await
+}
+
+pub(super) async fn set_snapshot_links(call: &Call, node: &mut Node) -> Result<()> {
+    let links: i64 = argument(call, "setsnapshotthrottle", "Long")?;
+    if links < 0 {
+        return Failure::usage("Invalid throttle for snapshot_links_per_second: must be positive");
+    }
+    node.set("snapshot_links_per_second", &links.to_string()).await
+}
+
 pub(super) async fn view_builders(node: &mut Node, out: &mut String) -> Result<()> {
     let count = node.setting("concurrent_materialized_view_builders").await?;
     out.push_str(&format!(

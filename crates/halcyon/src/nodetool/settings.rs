@@ -1,10 +1,35 @@
-//! `drain`, `reloadssl`, `getlogginglevels`, `setlogginglevel`, `gettraceprobability`, `settraceprobability`.
+//! `drain`, `stopdaemon`, `reloadssl`, `getlogginglevels`, `setlogginglevel`, `gettraceprobability`, `settraceprobability`.
 
+use std::time::Duration;
+
+use halcyon_io::clock::sleep;
 use halcyon_server::command::{Command, LoggingLevel, TraceProbability};
 
 use super::arguments::Call;
 use super::failure::{Failure, Result};
 use super::node::Node;
+
+/// Of connections that begin from now on.
+pub(super) async fn allow_older_protocols(node: &mut Node, allowed: bool) -> Result<()> {
+    node.set("native_transport_allow_older_protocols", &allowed.to_string()).await
+}
+
+/// How often the node is asked whether it still answers, and the pause in between. Chosen: a drain takes some seconds at most.
+const LOOKS: u32 = 600;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Returns when the node answers no more.
+pub(super) async fn stop(node: &mut Node, out: &mut String) -> Result<()> {
+    node.command(&Command::StopDaemon, ("", "")).await?;
+    for _ in 0..LOOKS {
+        if node.mode().await.is_err() {
+            break;
+        }
+        sleep(PAUSE).await;
+    }
+    out.push_str("Cassandra has shutdown.\n");
+    Ok(())
+}
 
 pub(super) async fn drain(node: &mut Node) -> Result<()> {
     if node.mode().await? == "DRAINED" {

@@ -18,8 +18,7 @@ pub(super) async fn of_key(call: &Call, node: &mut Node, out: &mut String) -> Re
         return Failure::usage("getsstables requires ks, cf and key args");
     };
     if !node.tables().await?.contains(&(keyspace.clone(), table.clone())) {
-        out.push_str(&format!("ColumnFamilyStore for {keyspace}/{table} not found.\n"));
-        return Err(Failure::Told);
+        return Failure::no_table(keyspace, table);
     }
     let format = if call.has("-hf") { "hex" } else { "text" };
     let rows = of_partition(node, [keyspace, table, format, key]).await?;

@@ -25,8 +25,7 @@ pub(super) async fn import(call: &Call, node: &mut Node, out: &mut String) -> Re
         );
     }
     if !node.tables().await?.contains(&(keyspace.clone(), table.clone())) {
-        out.push_str(&format!("ColumnFamilyStore for {keyspace}/{table} not found.\n"));
-        return Err(Failure::Told);
+        return Failure::no_table(keyspace, table);
     }
     let command = Command::Import(Import {
         directories: directories.to_vec(),
@@ -59,6 +58,27 @@ pub(super) async fn refresh(call: &Call, node: &mut Node, out: &mut String) -> R
         return Failure::usage(format!("Unknown keyspace/cf pair ({keyspace}.{table})"));
     }
     node.command(&Command::Refresh, (keyspace, table)).await
+}
+
+/// Of the keyspaces that are replicated, each in the order of tokens.
+pub(super) async fn sampled_tokens(node: &mut Node, out: &mut String) -> Result<()> {
+    out.push_str("RangeKeySample: \n");
+    let statement = "SELECT token_value FROM halcyon_views.sampled_tokens WHERE keyspace_name = ? AND table_name = ?";
+    let mut samples = Vec::new();
+    for (keyspace, table) in node.tables().await? {
+        if matches!(keyspace.as_str(), "system" | "system_schema") {
+            continue;
+        }
+        for row in node.rows_of(statement, &keyspace, &table).await?.iter() {
+            let token = row.bytes("token_value").and_then(|bytes| bytes.try_into().ok());
+            samples.extend(token.map(|token| (keyspace.clone(), i64::from_be_bytes(token))));
+        }
+    }
+    samples.sort();
+    for (_, token) in samples {
+        out.push_str(&format!("\t{token}\n"));
+    }
+    Ok(())
 }
 
 pub(super) async fn rebuild_index(call: &Call, node: &mut Node) -> Result<()> {

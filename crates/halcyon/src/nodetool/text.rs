@@ -1,28 +1,6 @@
-//! Tables and sizes as Cassandra's tools print them.
+//! Rows of tables and sizes as Cassandra's tools print them.
 
-/// Columns as wide as their widest cell.
-pub(super) fn table(rows: &[Vec<String>], delimiter: &str) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut out = String::new();
-    for row in rows {
-        let cell = |(column, width): (usize, &usize)| {
-            let text = row.get(column).map_or("", String::as_str);
-            format!("{text:width$}")
-        };
-        let cells: Vec<String> = widths.iter().enumerate().map(cell).collect();
-        out += &cells.join(delimiter);
-        out.push('\n');
-    }
-    out
-}
+pub(super) use halcyon_tools::table;
 
 pub(super) fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
@@ -69,12 +47,5 @@ mod tests {
             (memory(0), memory(1898), memory(7361)),
             ("0B".into(), "1.854KiB".into(), "7.188KiB".into())
         );
-    }
-
-    /// Proves that every cell but the last is padded, and the last one too.
-    #[test]
-    fn tables_are_aligned() {
-        let rows = [row(["a", "bcd"]), row(["efg", "h"])];
-        assert_eq!(table(&rows, " "), "a   bcd\nefg h  \n");
     }
 }

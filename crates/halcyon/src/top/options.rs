@@ -60,7 +60,9 @@ pub(super) fn of_nodetool(failure: nodetool::Failure) -> Failure {
             Failure::unreadable(what)
         }
         // Only verbs of nodetool fail so.
-        nodetool::Failure::Told | nodetool::Failure::AskedForHelp => Failure::OutputClosed,
+        nodetool::Failure::Told
+        | nodetool::Failure::NotFound(_)
+        | nodetool::Failure::AskedForHelp => Failure::OutputClosed,
     }
 }
 

@@ -42,7 +42,7 @@ pub use asking::{guard_of, may_execute, may_stay, watched};
 pub(crate) use changed::{Changed, follow};
 pub use judge::Origin;
 pub use login::{DefaultSuperuser, default_superuser, log_in, log_in_as};
-pub use refresh::{AuthCache, refresh, warm};
+pub use refresh::{cache_keys, refresh, warm};
 
 /// Refuses what the principal may not execute. `keyspace`: the one in force.
 pub(crate) async fn admit(

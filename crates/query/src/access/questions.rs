@@ -55,7 +55,7 @@ impl Learnt {
         question: Question,
     ) -> Result<()> {
         let state = coordinator.access();
-        let _turn = match Cache::keeps(state.shared.settings()) {
+        let _turn = match Cache::keeps(&state.shared) {
             true => Some(state.reading.lock().await),
             false => None,
         };

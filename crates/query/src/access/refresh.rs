@@ -1,19 +1,12 @@
 //! Reads what a shard keeps of roles before requests ask for it: again and again (`…_cache_active_update`), and at the start
 //! (`auth_cache_warming_enabled`).
 
+use halcyon_access::{AuthCache, CacheKeys};
 use halcyon_model::access::Resource;
 
 use super::{login, questions, store};
 use crate::Result;
 use crate::coordinator::Coordinator;
-
-/// The caches of a shard that are refreshed by themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuthCache {
-    Roles,
-    Permissions,
-    Credentials,
-}
 
 /// Reads all entries of a cache again. Those of dropped roles expire.
 pub async fn refresh(coordinator: &Coordinator, cache: AuthCache) -> Result<()> {
@@ -39,21 +32,28 @@ pub async fn refresh(coordinator: &Coordinator, cache: AuthCache) -> Result<()> 
     Ok(())
 }
 
+/// What the shard keeps something of.
+pub fn cache_keys(coordinator: &Coordinator) -> CacheKeys {
+    let state = coordinator.access();
+    state.cache.borrow_mut().keys(&state.shared)
+}
+
 /// Reads all roles, passwords and grants, as many as the caches hold.
 pub async fn warm(coordinator: &Coordinator) -> Result<()> {
-    let settings = coordinator.access().shared.settings();
+    let access = &coordinator.access().shared;
+    let (settings, most) = (access.settings(), |cache| access.cache(cache).max_entries);
     let names = store::all_roles(coordinator).await?;
-    for name in names.iter().take(settings.roles.max_entries) {
+    for name in names.iter().take(most(AuthCache::Roles)) {
         questions::fresh_role(coordinator, name).await?;
     }
     if settings.takes_passwords() {
-        for name in names.iter().take(settings.credentials.max_entries) {
+        for name in names.iter().take(most(AuthCache::Credentials)) {
             login::fresh_credentials(coordinator, name).await?;
         }
     }
     if settings.authorizes {
         let grants = store::grants(coordinator, None).await?;
-        for (name, resource, _) in grants.iter().take(settings.permissions.max_entries) {
+        for (name, resource, _) in grants.iter().take(most(AuthCache::Permissions)) {
             let Some(resource) = Resource::of_name(resource) else { continue };
             let facts = questions::role(coordinator, name).await?;
             questions::fresh_permissions(coordinator, (name, &facts), &resource).await?;

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use halcyon_cql::plan::modify::{BoundModification, CounterShard, CurrentPartition};
-use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::request::{BatchKind, Consistency};
 use halcyon_scan::pace::Pace;
 use halcyon_schema::catalog::{Catalog, Table, TableKind};
-use halcyon_stream::{Mutation, RowBuf};
+use halcyon_stream::{EMPTY_PARTITION, Mutation};
 
 use super::changes::Changes;
 use super::conditional::{self, Statement};
@@ -230,39 +229,6 @@ fn without_stored_rows(counts: &[BoundModification]) -> Result<Vec<Mutation>> {
 /// Bytes in Cassandra's estimation; updates of one partition count as one.
 fn data_size<'m>(mutations: impl Iterator<Item = &'m Mutation> + Clone) -> usize {
     let partitions: BTreeSet<_> = mutations.clone().map(|m| (m.table, &m.key.bytes)).collect();
-    let rows: usize = mutations.map(size_of_one).sum();
+    let rows: usize = mutations.map(Mutation::data_size).sum();
     partitions.len() * EMPTY_PARTITION + rows
-}
-
-const EMPTY_ROW: usize = 8 + 13;
-/// Its deletion and its static row.
-const EMPTY_PARTITION: usize = 8 + EMPTY_ROW;
-
-/// `PartitionUpdate.dataSize`, without what every partition has.
-fn size_of_one(mutation: &Mutation) -> usize {
-    let clusterings = &mutation.layout.clusterings;
-    let clustering = |row: &RowBuf| -> usize {
-        let bytes = row.parts.clustering.of(&row.bytes);
-        let length = |value| match value {
-            ClusteringValue::Bytes(bytes) => bytes.len(),
-            ClusteringValue::Null => 0,
-        };
-        clusterings
-            .values(bytes, if bytes.is_empty() { 0 } else { clusterings.len() })
-            .map(length)
-            .sum()
-    };
-    let row = |row: &RowBuf| {
-        let cells: usize =
-            row.parts.cells.iter().map(|cell| 20 + (cell.path.len + cell.value.len) as usize).sum();
-        let expiring = if row.parts.liveness.is_expiring() { 12 } else { 0 };
-        EMPTY_ROW + expiring + clustering(row) + 12 * row.parts.complex_deletions.len() + cells
-    };
-    let rows: usize = mutation.rows.iter().map(row).sum();
-    let static_row = mutation.static_row.as_ref().map_or(0, |of| row(of) - EMPTY_ROW);
-    let ranges = mutation
-        .range_tombstones
-        .iter()
-        .map(|range| range.start.serialized.len() + range.end.serialized.len() + 12);
-    static_row + rows + ranges.sum::<usize>()
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use halcyon_cql::plan::modify::{
     BoundConditions, BoundModification, CounterShard, CurrentPartition, ModifyPlan,
 };
-use halcyon_engine::Shard;
+use halcyon_engine::{Sampler, Shard};
 use halcyon_guardrails::Said;
 use halcyon_io::clock::unix_micros;
 use halcyon_model::CqlType;
@@ -250,6 +250,9 @@ async fn compare_and_set(
 ) -> Result<Rows> {
     let lock = turn.lock(shard, request.table.id, &request.key).await?;
     course.cas.contended = lock.has_waited();
+    if course.cas.contended {
+        shard.sample(request.table.id, Sampler::CasContentions, &request.key.bytes, 1);
+    }
     let targets = request.conditions.keys();
     let rows: Vec<Vec<u8>> = targets.filter_map(|target| target.row().cloned()).collect();
     let unread = unread(&request);

@@ -113,12 +113,13 @@ pub(super) async fn read(
             Fragment::End => {}
         }
     }
-    shard.observe_read(
-        table.id,
-        Measure::LocalRead,
-        (began, clock::now()),
-        (partition.rows().len() as u64, 0),
-    );
+    let rows = partition.rows().len() as u64;
+    shard.observe_read(table.id, Measure::LocalRead, (began, clock::now()), (rows, 0));
+    if shard.is_profiled()
+        && let Some(samples) = shard.read_samples(table.id)
+    {
+        samples.partition(&key.bytes, rows, 0);
+    }
     partition.range_tombstones = deletions.found;
     Ok(Stored { partition, newest })
 }

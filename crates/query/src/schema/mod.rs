@@ -97,8 +97,8 @@ async fn truncate(
             return Err(Error::Invalid(what.to_owned()));
         }
         TableKind::Virtual => {
-            let name = table.full_name();
-            return Err(Error::Invalid(format!("Truncation is not supported by table {name}")));
+            coordinator.virtual_tables().truncate(&table)?;
+            return Ok(Outcome::Void);
         }
     }
     let mut truncated = Ok(());
@@ -296,7 +296,7 @@ fn context<'a>(
         keyspace,
         data_center: catalog.data_center(),
         default_compaction: options.default_compaction.as_ref(),
-        default_factor: options.default_keyspace_rf,
+        default_factor: u32::try_from(options.default_keyspace_rf.get()).unwrap_or(u32::MAX),
         guard,
         indexes: &options.indexes,
         functions: &options.functions,

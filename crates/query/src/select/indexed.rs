@@ -204,7 +204,7 @@ pub(super) async fn read_places(
                 return Ok(());
             }
             scan.begin_in(&group.key);
-            let measured = Measured::new(shard, scan);
+            let measured = Measured::new(shard, scan, Some(&group.key));
             scan.take(&mut opened?).await?;
             measured.end(shard, scan, table.id, Measure::LocalRead);
         }

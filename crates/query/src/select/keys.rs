@@ -86,12 +86,17 @@ async fn read_run(
             let shard = &shard;
             async move { Primed::fetch(shard.read(read).await?).await }
         };
-        let opened = join_all(std::iter::once(first).chain(others).map(open)).await;
-        for opened in opened {
+        let keys = std::iter::once(first).chain(others);
+        let sampled: Vec<PartitionKey> = match shard.is_profiled() {
+            true => keys.clone().collect(),
+            false => Vec::new(),
+        };
+        let opened = join_all(keys.map(open)).await;
+        for (at, opened) in opened.into_iter().enumerate() {
             if scan.page.full {
                 break;
             }
-            let measured = Measured::new(&shard, &scan);
+            let measured = Measured::new(&shard, &mut scan, sampled.get(at));
             // An error counts when the page comes to its key.
             scan.take(&mut opened?).await?;
             measured.end(&shard, &mut scan, id, Measure::LocalRead);

@@ -64,12 +64,12 @@ pub(super) async fn read_partition(
 
 /// The rows of one shard; counted as one read of its table.
 pub(super) async fn take_from(shard: &Rc<Shard>, scan: &mut Scan, read: Read) -> Result<()> {
-    let measured = Measured::new(shard, scan);
     let table = read.table.id;
-    let measure = match read.target {
-        ReadTarget::Partition(_) => Measure::LocalRead,
-        ReadTarget::Range(_) => Measure::LocalScan,
+    let (measure, key) = match &read.target {
+        ReadTarget::Partition(key) => (Measure::LocalRead, Some(key)),
+        ReadTarget::Range(_) => (Measure::LocalScan, None),
     };
+    let measured = Measured::new(shard, scan, key);
     take_rows(shard, scan, read).await?;
     measured.end(shard, scan, table, measure);
     Ok(())

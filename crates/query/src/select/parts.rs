@@ -4,12 +4,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use halcyon_cql::plan::restrictions::TokenBounds;
-use halcyon_engine::{Measure, RangeBound, Shard, TokenRange};
+use halcyon_engine::{Measure, RangeBound, ReadSamples, Shard, TokenRange};
 use halcyon_io::clock::{Instant, now};
 use halcyon_model::BoundKind;
 use halcyon_model::clustering::PositionBuf;
-use halcyon_scan::{ReadCounts, Scan};
-use halcyon_stream::{Layout, Slice, Slices, TableId};
+use halcyon_scan::{ReadCounts, Scan, Watch};
+use halcyon_stream::{Layout, PartitionKey, Slice, Slices, TableId};
 
 use crate::{Error, Failure};
 
@@ -20,12 +20,23 @@ pub(super) const AT_ONCE: usize = 16;
 pub(super) struct Measured {
     began: Instant,
     before: ReadCounts,
+    /// And the partition; `None`: the table is not sampled.
+    samples: Option<(ReadSamples, Option<PartitionKey>)>,
 }
 
 impl Measured {
-    pub(super) fn new(shard: &Rc<Shard>, scan: &Scan) -> Measured {
+    /// `key`: of a read of one partition.
+    pub(super) fn new(shard: &Rc<Shard>, scan: &mut Scan, key: Option<&PartitionKey>) -> Measured {
         let began = if scan.clock_read.0 == shard.index() { scan.clock_read.1 } else { now() };
-        Measured { began, before: scan.counts() }
+        let samples = match shard.is_profiled() {
+            true => shard.read_samples(scan.select.plan.table.id),
+            false => None,
+        };
+        if let Some(samples) = &samples {
+            scan.begin_watch(Box::new(Partitions(samples.clone())));
+        }
+        let samples = samples.map(|samples| (samples, key.cloned()));
+        Measured { began, before: scan.counts(), samples }
     }
 
     pub(super) fn end(self, shard: &Rc<Shard>, scan: &mut Scan, table: TableId, measure: Measure) {
@@ -33,6 +44,20 @@ impl Measured {
         let counts = scan.counts() - self.before;
         shard.observe_read(table, measure, (self.began, ended), (counts.rows, counts.tombstones));
         scan.clock_read = (shard.index(), ended);
+        if let Some((samples, key)) = self.samples {
+            scan.end_watch();
+            let key = key.as_ref().map(|key| key.bytes.as_slice());
+            samples.command(ended - self.began, || scan.command(key));
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Partitions(ReadSamples);
+
+impl Watch for Partitions {
+    fn partition(&self, key: &[u8], found: ReadCounts) {
+        self.0.partition(key, found.rows, found.tombstones);
     }
 }
 

@@ -4,11 +4,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use halcyon_access::{Access, CacheSettings, Login, PasswordPolicy, Settings};
+use halcyon_access::{Access, AuthCache, CacheSettings, Login, PasswordPolicy, Settings};
 use halcyon_io::{SimRuntime, clock};
 use halcyon_model::access::Principal;
 use halcyon_query::{
-    AuthCache, Coordinator, DefaultSuperuser, Error, Outcome, PreparedStatement, QueryOptions,
+    Coordinator, DefaultSuperuser, Error, Outcome, PreparedStatement, QueryOptions,
     default_superuser, log_in, may_stay, refresh, warm,
 };
 

@@ -223,7 +223,7 @@ fn start_up(
         Err(error) => return refuse(error.to_string()),
     };
     let transport = &shard.shared.transport;
-    match check_startup(envelope.version, &startup, transport.allow_older_protocols) {
+    match check_startup(envelope.version, &startup, transport.allow_older_protocols.get()) {
         Ok(compression) => {
             tell_identity(shard, connection);
             connection.throw_on_overload.set(startup.get("THROW_ON_OVERLOAD") == Some("1"));

@@ -151,19 +151,12 @@ impl Values {
         Ok(self.duration(name)?.unwrap_or_default())
     }
 
-    /// Cassandra refreshes an entry in the background after its update interval; here it is read again then, before it is used.
     fn auth_cache(&self, what: &str) -> Result<CacheSettings> {
         let validity = self.time(&format!("{what}_validity"))?;
         let interval = self.duration(&format!("{what}_update_interval"))?;
         let entries = self.count_within(&format!("{what}_cache_max_entries"), 0, 10_000_000)?;
-        let interval = interval.map_or(validity, |interval| interval.min(validity));
         let is_active = self.boolean(&format!("{what}_cache_active_update"))?;
-        Ok(CacheSettings {
-            validity: if is_active { validity } else { interval },
-            max_entries: entries.unwrap_or(1000),
-            // Before they are not believed any more.
-            active_update: Some(interval * 3 / 4).filter(|every| is_active && !every.is_zero()),
-        })
+        Ok(CacheSettings::of(validity, interval, entries.unwrap_or(1000), is_active))
     }
 
     /// The class that a setting names, without Cassandra's package.

@@ -177,6 +177,25 @@ pub(super) fn changed(
     }
 }
 
+/// Refuses a factor of keyspaces without one of their own that is not allowed (`DatabaseDescriptor.setDefaultKeyspaceRF`).
+pub(super) fn check_default_factor(given: &GivenGuardrails, factor: u32) -> Result<()> {
+    let config = given.configs()?.0;
+    let of = |threshold| config.bounds(threshold).fail;
+    let factor = i64::from(factor);
+    let refused = |what: &str| {
+        Err(Error::Refused(format!("default_keyspace_rf to be set ({factor}) cannot be {what}")))
+    };
+    if let Some(least) = of(Threshold::MinimumReplicationFactor).filter(|least| factor < *least) {
+        return refused(&format!("less than minimum_replication_factor_fail_threshold ({least})"));
+    }
+    match of(Threshold::MaximumReplicationFactor).filter(|most| factor > *most) {
+        Some(most) => {
+            refused(&format!("greater than maximum_replication_factor_fail_threshold ({most})"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// A keyspace without a factor of its own must be allowed.
 fn check_factors(config: &Config, default: u32) -> Result<()> {
     let of = |threshold| config.bounds(threshold).fail;

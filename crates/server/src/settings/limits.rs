@@ -6,7 +6,7 @@ use super::Values;
 use super::error::{Error, Result};
 
 impl Values {
-    fn read_sizes(&self) -> Result<ReadSizes> {
+    pub(super) fn read_sizes(&self) -> Result<ReadSizes> {
         let bounds = |of: &str| -> Result<SizeBounds> {
             let [warn, fail] = ["warn", "fail"].map(|level| format!("{of}_{level}_threshold"));
             let bytes = |name: &str| Ok(self.bytes(name)?.unwrap_or(u64::MAX));
@@ -22,10 +22,18 @@ impl Values {
             Ok(bounds)
         };
         let (coordinator, local) = (bounds("coordinator_read_size")?, bounds("local_read_size")?);
+        let row_index = bounds("row_index_read_size")?;
         Ok(match self.boolean("read_thresholds_enabled")? {
-            true => ReadSizes { coordinator, local },
+            true => ReadSizes { coordinator, local, row_index },
             false => ReadSizes::OFF,
         })
+    }
+
+    /// `snapshot_links_per_second`; 0: unlimited.
+    pub(super) fn links_per_second(&self) -> Result<u64> {
+        let name = "snapshot_links_per_second";
+        let links = self.integer(name)?.unwrap_or(0);
+        u64::try_from(links).map_err(|_| self.wrong(name, "0 or more"))
     }
 
     pub(super) fn limits(&self) -> Result<RequestLimits> {

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use halcyon_io::{AccessMode, BackendChoice, DiskOptions};
@@ -92,10 +92,36 @@ pub struct Transport {
     pub idle_timeout: Option<Duration>,
     /// Overload answers with an error although the client did not ask for that.
     pub throw_on_overload: bool,
-    pub allow_older_protocols: bool,
+    pub allow_older_protocols: Switch,
     pub prepared_statements_cache_size: u64,
     pub trace_ttl: Duration,
 }
+
+/// A setting that can change while the node runs; clones share it.
+#[derive(Debug, Clone)]
+pub struct Switch(Arc<AtomicBool>);
+
+impl Switch {
+    pub(crate) fn of(is_on: bool) -> Switch {
+        Switch(Arc::new(is_on.into()))
+    }
+
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+
+    pub(crate) fn set(&self, is_on: bool) {
+        self.0.store(is_on, Relaxed);
+    }
+}
+
+impl PartialEq for Switch {
+    fn eq(&self, other: &Switch) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for Switch {}
 
 /// How caches are saved and warmed; names are the settings'.
 #[derive(Debug, Clone)]
@@ -410,7 +436,9 @@ impl Values {
             keepalive: self.boolean("rpc_keepalive")?,
             idle_timeout: self.duration("native_transport_idle_timeout")?.filter(|t| !t.is_zero()),
             throw_on_overload: self.boolean("native_transport_throw_on_overload")?,
-            allow_older_protocols: self.boolean("native_transport_allow_older_protocols")?,
+            allow_older_protocols: Switch::of(
+                self.boolean("native_transport_allow_older_protocols")?,
+            ),
             prepared_statements_cache_size: self
                 .bytes("prepared_statements_cache_size")?
                 .unwrap_or_else(|| of_memory(256).max(10 << 20)),

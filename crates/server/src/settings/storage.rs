@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halcyon_engine::{
-    CommitFailurePolicy, CommitLogOptions, DiskFailurePolicy, Effort, LatencyTarget,
+    Adjustable, CommitFailurePolicy, CommitLogOptions, DiskFailurePolicy, Effort, LatencyTarget,
     LogCompression, OnCorruption, Options, SyncMode, UsableSpace, Version,
 };
 use halcyon_model::options::{Compaction, Entries, MapOption};
 use halcyon_model::units;
+use halcyon_query::ReadSizes;
 use halcyon_schema::function::FunctionSettings;
 use halcyon_schema::index::IndexSettings;
 use halcyon_schema::mask::MaskSettings;
@@ -69,7 +70,8 @@ impl Values {
             direct_write_buffer_size: self.bytes("direct_write_buffer_size")?.unwrap_or(1 << 20)
                 as usize,
             short_lived_compression: self.short_lived_compression(),
-            column_index_size: self.bytes("column_index_size")?,
+            column_index_size: Adjustable::of(self.bytes("column_index_size")?.unwrap_or(u64::MAX)),
+            snapshot_links_per_second: self.links_per_second()?,
             chunk_cache_size: caches.chunks,
             chunk_cache_least: caches.chunks_least,
             index_summary_capacity: caches.positions,
@@ -93,7 +95,8 @@ impl Values {
             masks: MaskSettings { are_enabled: self.boolean("dynamic_data_masking_enabled")? },
             drops_compact_storage: self.boolean("drop_compact_storage_enabled")?,
             guardrails: Arc::new(self.guardrails()?),
-            default_keyspace_rf: self.default_keyspace_rf()?,
+            measures_row_indexes: self.read_sizes()?.row_index != ReadSizes::OFF.row_index,
+            default_keyspace_rf: Adjustable::of(self.default_keyspace_rf()?.into()),
             allows_use: self.boolean("use_statements_enabled")?,
         })
     }

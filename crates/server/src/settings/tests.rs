@@ -127,11 +127,6 @@ fn refusals() {
 fn protection_is_obeyed_or_refused() {
     let refused = [
         ("cdc_enabled: true\n", "cdc_enabled"),
-        (
-            "row_index_read_size_fail_threshold: 1MiB
-",
-            "row_index_read_size_fail_threshold",
-        ),
         ("corrupted_tombstone_strategy: exception\n", "corrupted_tombstone_strategy"),
         ("max_mutation_size: 1MiB\n", "max_mutation_size"),
         ("startup_checks:\n  check_data_resurrection:\n    enabled: true\n", "startup_checks"),
@@ -436,7 +431,6 @@ const ABOUT_NOTHING: [(&[&str], &str); 9] = [
             "check_for_duplicate_rows",
             "snapshot_on_duplicate_row_detection",
             "invalid_legacy_protocol_magic_no_spam_enabled",
-            "snapshot_links_per_second",
         ],
         "the node has all tokens; others are of what is refused",
     ),
@@ -470,7 +464,6 @@ fn restrictions_that_cannot_be_had_are_named() {
     for (wrong, right) in [
         ("max_value_size: 1MiB", "max_value_size: 256MiB"),
         ("max_value_size_in_mb: 1", "max_value_size_in_mb: 256"),
-        ("row_index_read_size_warn_threshold: 1KiB", "row_index_read_size_warn_threshold:"),
         ("local_system_data_file_directory: /x", "local_system_data_file_directory:"),
         ("auto_snapshot_ttl: 30d", "auto_snapshot_ttl:"),
     ] {
@@ -688,11 +681,14 @@ fn a_password_policy_is_read() {
 #[test]
 fn thresholds_of_reads_are_turned_on() {
     use halcyon_query::{ReadSizes, SizeBounds};
-    let set = "coordinator_read_size_warn_threshold: 1KiB\nlocal_read_size_fail_threshold: 2B\n";
-    assert_eq!(load(set).unwrap().limits.read_sizes, ReadSizes::OFF);
+    let set = "coordinator_read_size_warn_threshold: 1KiB\nlocal_read_size_fail_threshold: 2B\nrow_index_read_size_fail_threshold: 3B\n";
+    let off = load(set).unwrap();
+    assert_eq!(off.limits.read_sizes, ReadSizes::OFF);
+    assert!(!off.engine.measures_row_indexes);
     let on = load(&format!("{set}read_thresholds_enabled: true\n")).unwrap().limits.read_sizes;
     let coordinator = SizeBounds { warn: 1_024, fail: u64::MAX };
-    assert_eq!(on, ReadSizes { coordinator, local: SizeBounds { warn: u64::MAX, fail: 2 } });
+    let failing = |fail| SizeBounds { warn: u64::MAX, fail };
+    assert_eq!(on, ReadSizes { coordinator, local: failing(2), row_index: failing(3) });
     let wrong = "local_read_size_warn_threshold: 4KiB\nlocal_read_size_fail_threshold: 2KiB\n";
     let text = "local_read_size_fail_threshold (2KiB) must be greater than or equal to local_read_size_warn_threshold (4KiB)";
     assert_eq!(load(wrong).unwrap_err().to_string(), text);

@@ -1,6 +1,7 @@
 //! What virtual tables show of a node beside its engine.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use halcyon_access::Access;
@@ -16,6 +17,7 @@ use crate::findings::Findings;
 use crate::log::Log;
 use crate::metrics::ClientMetrics;
 use crate::prepared::PreparedStatements;
+use crate::profiles::Profiles;
 use crate::request_log::RequestLogs;
 use crate::settings::RunningSettings;
 use crate::slow_queries::SlowQueries;
@@ -38,6 +40,9 @@ pub(crate) struct Facts {
     pub(crate) trace_probability: Arc<TraceProbability>,
     pub(crate) request_logs: Arc<RequestLogs>,
     pub(crate) slow_queries: Arc<SlowQueries>,
+    pub(crate) profiles: Arc<Profiles>,
+    /// The node drains and ends once it is set.
+    pub(crate) is_to_stop: Arc<AtomicBool>,
     /// `None`: it is off.
     pub(crate) denylist: Option<Arc<Denylist>>,
     pub(crate) access: Arc<Access>,

@@ -25,8 +25,12 @@ use registry::Registry;
 use table::VirtualTable;
 
 /// Every virtual table that has rows, but for `system_metrics`. A new one is a file, its `mod` line, and a line here.
-const REGISTERED: [VirtualTable; 51] = [
+const REGISTERED: [VirtualTable; 58] = [
     system_views::batch_metrics::TABLE,
+    system_views::cache_keys::CREDENTIALS,
+    system_views::cache_keys::NETWORK_PERMISSIONS,
+    system_views::cache_keys::PERMISSIONS,
+    system_views::cache_keys::ROLES,
     system_views::caches::TABLE,
     system_views::cidr_filtering::COUNTS,
     system_views::cidr_filtering::LATENCIES,
@@ -60,6 +64,8 @@ const REGISTERED: [VirtualTable; 51] = [
     halcyon_views::io_latency::TABLE,
     halcyon_views::io_modes::TABLE,
     halcyon_views::io_operations::TABLE,
+    halcyon_views::load_profile_jobs::TABLE,
+    halcyon_views::load_profiles::TABLE,
     halcyon_views::logging_levels::TABLE,
     halcyon_views::major_compactions::TABLE,
     halcyon_views::node::TABLE,
@@ -68,6 +74,7 @@ const REGISTERED: [VirtualTable; 51] = [
     halcyon_views::request_logs::TABLE,
     halcyon_views::request_latency::TABLE,
     halcyon_views::request_wait::TABLE,
+    halcyon_views::sampled_tokens::TABLE,
     halcyon_views::set_apart::TABLE,
     halcyon_views::shards::TABLE,
     halcyon_views::slow_requests::TABLE,

@@ -1,6 +1,7 @@
 //! What virtual tables ask of the shards' servers.
 
 use futures_util::future::LocalBoxFuture;
+use halcyon_access::CacheKeys;
 use halcyon_client::Rows;
 use halcyon_io::JobLost;
 use halcyon_query::Result;
@@ -11,6 +12,9 @@ use crate::running::Shown;
 pub(crate) trait Servers: Send + Sync {
     /// The requests that each shard executes now.
     fn running(&self) -> LocalBoxFuture<'_, Vec<Result<Vec<Shown>, JobLost>>>;
+
+    /// What each shard keeps of roles, permissions and credentials.
+    fn access_keys(&self) -> LocalBoxFuture<'_, Vec<Result<CacheKeys, JobLost>>>;
 
     /// The rows of a statement that the node itself executes.
     fn select(&self, statement: String) -> LocalBoxFuture<'_, Result<Rows>>;

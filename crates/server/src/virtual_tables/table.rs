@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use halcyon_engine::Engine;
-use halcyon_query::Result;
+use halcyon_query::{Result, truncation_is_not_supported};
+use halcyon_schema::catalog::Table;
 use halcyon_stream::PartitionKey;
 
 use super::facts::Facts;
@@ -20,6 +21,7 @@ pub(in crate::virtual_tables) struct VirtualTable {
     pub(in crate::virtual_tables) cql: &'static str,
     source: Source,
     apply: Option<Apply>,
+    truncate: Option<fn(&Node)>,
 }
 
 #[derive(Clone, Copy)]
@@ -45,36 +47,41 @@ pub(in crate::virtual_tables) type Applied<'a> = Pin<Box<dyn Future<Output = Res
 
 impl VirtualTable {
     pub(in crate::virtual_tables) const fn empty(cql: &'static str) -> VirtualTable {
-        VirtualTable { cql, source: Source::Empty, apply: None }
+        VirtualTable { cql, source: Source::Empty, apply: None, truncate: None }
     }
 
     pub(in crate::virtual_tables) const fn computed(
         cql: &'static str,
         fill: fn(&Node, &mut Rows<'_>),
     ) -> VirtualTable {
-        VirtualTable { cql, source: Source::Computed(fill), apply: None }
+        VirtualTable { cql, source: Source::Computed(fill), apply: None, truncate: None }
     }
 
     pub(in crate::virtual_tables) const fn gathered(
         cql: &'static str,
         fill: for<'a> fn(&'a Node, &'a mut Rows<'_>) -> Filled<'a>,
     ) -> VirtualTable {
-        VirtualTable { cql, source: Source::Gathered(fill), apply: None }
+        VirtualTable { cql, source: Source::Gathered(fill), apply: None, truncate: None }
     }
 
     pub(in crate::virtual_tables) const fn of_key(
         cql: &'static str,
         fill: for<'a> fn(&'a Node, Vec<String>, &'a mut Rows<'_>) -> Applied<'a>,
     ) -> VirtualTable {
-        VirtualTable { cql, source: Source::OfKey(fill), apply: None }
+        VirtualTable { cql, source: Source::OfKey(fill), apply: None, truncate: None }
     }
 
+    /// The same, and a write to it is done at once.
     pub(in crate::virtual_tables) const fn writable(
-        cql: &'static str,
-        fill: fn(&Node, &mut Rows<'_>),
+        self,
         apply: fn(&Node, &Write<'_>) -> Result<()>,
     ) -> VirtualTable {
-        VirtualTable { cql, source: Source::Computed(fill), apply: Some(Apply::Now(apply)) }
+        VirtualTable { apply: Some(Apply::Now(apply)), ..self }
+    }
+
+    /// The same, and can be truncated.
+    pub(in crate::virtual_tables) const fn truncated(self, truncate: fn(&Node)) -> VirtualTable {
+        VirtualTable { truncate: Some(truncate), ..self }
     }
 
     /// A table without rows: what is inserted is done.
@@ -82,7 +89,12 @@ impl VirtualTable {
         cql: &'static str,
         apply: for<'a> fn(&'a Node, &'a Write<'_>) -> Applied<'a>,
     ) -> VirtualTable {
-        VirtualTable { cql, source: Source::Empty, apply: Some(Apply::Awaited(apply)) }
+        VirtualTable {
+            cql,
+            source: Source::Empty,
+            apply: Some(Apply::Awaited(apply)),
+            truncate: None,
+        }
     }
 
     /// Computes its rows.
@@ -111,6 +123,12 @@ impl VirtualTable {
             Some(Apply::Awaited(apply)) => apply(node, write).await,
             None => Err(write.not_supported()),
         }
+    }
+
+    pub(super) fn truncate(&self, node: &Node, table: &Table) -> Result<()> {
+        let truncate = self.truncate.ok_or_else(|| truncation_is_not_supported(table))?;
+        truncate(node);
+        Ok(())
     }
 }
 

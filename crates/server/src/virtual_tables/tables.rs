@@ -41,4 +41,8 @@ impl VirtualTables for Tables {
             self.registry.get(table)?.write(&self.node, &write).await
         })
     }
+
+    fn truncate(&self, table: &Table) -> Result<()> {
+        self.registry.get(table)?.truncate(&self.node, table)
+    }
 }

@@ -13,7 +13,7 @@ fn definitions_are_understood() {
     let counts: Vec<_> =
         registry.keyspaces.iter().map(|k| (k.name.as_str(), k.tables.len())).collect();
     let expected = [
-        ("halcyon_views", 22),
+        ("halcyon_views", 25),
         ("system_metrics", 50),
         ("system_views", 44),
         ("system_virtual_schema", 3),

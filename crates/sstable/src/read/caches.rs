@@ -263,6 +263,13 @@ impl ReadCaches {
         }
     }
 
+    /// Empties the cache of keys.
+    pub async fn forget_keys(&self) {
+        let capacity = self.inner.keys.borrow().capacity();
+        self.fit_keys(0).await;
+        self.fit_keys(capacity).await;
+    }
+
     /// Takes memory from the chunks, a little between two yields.
     async fn take_back(&self, bytes: u64, take: impl Fn(&mut Chunks, u64)) {
         let mut left = bytes;

@@ -1,5 +1,6 @@
 //! One SSTable as all shards share it, and how a partition is found in it.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use halcyon_io::{AccessMode, Disk, Purpose};
@@ -14,6 +15,7 @@ use super::entry::{PartitionEntry, RowIndexRef};
 use super::index_files::{IndexFiles, IndexSources, row_entry};
 use super::positions::{Positions, TYPICAL, Whereabouts};
 use super::summary_search::{BigSearch, Floor, summary_of};
+use crate::big::PromotedIndex;
 use crate::bti::{PartitionIndex, PartitionPosition};
 use crate::data::decode::RowDecoder;
 use crate::data::scanner::SSTableScanner;
@@ -134,6 +136,11 @@ impl SSTableReader {
         &self.opened.last
     }
 
+    /// Keys that the index summary samples, in order; the format BTI has none.
+    pub fn samples(&self) -> impl Iterator<Item = &[u8]> {
+        self.summary().into_iter().flat_map(Summary::iter).map(|entry| entry.key)
+    }
+
     /// Bytes of memory that it holds whether or not anything is read.
     pub fn memory(&self) -> ReaderMemory {
         let Opened { filter, summary, positions, .. } = &*self.opened;
@@ -195,6 +202,28 @@ impl SSTableReader {
             caches.keep_key(self.opened.id, key.hashes, found);
         }
         Ok(entry)
+    }
+
+    pub(super) async fn promoted<'a>(
+        &'a self,
+        index: &'a CachedIndex<'a>,
+        range: &Range<u64>,
+    ) -> Result<PromotedIndex<'a, CachedIndex<'a>>> {
+        let clusterings = &self.sstable.layout().clusterings;
+        let oa = self.sstable.descriptor().version.has_uint_deletion_time();
+        PromotedIndex::open(oa, clusterings, index, range).await
+    }
+
+    /// Blocks and bytes of the promoted index of a partition; `None`: it has none, or its row index is a trie.
+    pub async fn promoted_size(
+        &self,
+        caches: &ReadCaches,
+        entry: &PartitionEntry,
+    ) -> Result<Option<(u64, u64)>> {
+        let RowIndexRef::Big(range) = &entry.rows else { return Ok(None) };
+        let index = self.row_index(caches);
+        let promoted = self.promoted(&index, range).await?;
+        Ok(Some((promoted.len() as u64, range.end.saturating_sub(range.start))))
     }
 
     pub(super) fn search<'s, S>(&'s self, index: &'s S) -> BigSearch<'s, S> {

@@ -10,9 +10,7 @@ use super::caches::ReadCaches;
 use super::entry::RowIndexRef;
 use super::reader::SSTableReader;
 use crate::Result;
-use crate::big::PromotedIndex;
 use crate::bti::RowPayload;
-use crate::format::version::Version;
 
 /// Where a block of rows begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +43,6 @@ pub(super) struct RowBlocks {
 impl RowBlocks {
     pub(super) fn new(reader: Arc<SSTableReader>, caches: ReadCaches, index: RowIndexRef) -> Self {
         RowBlocks { reader, caches, index }
-    }
-
-    fn version(&self) -> Version {
-        self.reader.sstable().descriptor().version
     }
 
     /// The block that contains a position; `None` if there is no row index.
@@ -96,9 +90,7 @@ impl RowBlocks {
     ) -> Result<Option<RowBlock>> {
         let RowIndexRef::Big(promoted) = &self.index else { return Ok(None) };
         let index = self.reader.row_index(&self.caches);
-        let clusterings = &self.reader.sstable().layout().clusterings;
-        let oa = self.version().has_uint_deletion_time();
-        let promoted = PromotedIndex::open(oa, clusterings, &index, promoted).await?;
+        let promoted = self.reader.promoted(&index, promoted).await?;
         let number = match position {
             Some(position) => Some(promoted.find(position).await?.min(promoted.len() - 1)),
             None => number(promoted.len()),

@@ -167,7 +167,7 @@ pub(super) const VERBS: &[Verb] = &[
             "<keyspace> <table> <minthreshold> <maxthreshold>",
             "The keyspace, the table, both thresholds",
         ),
-        |call, node, out| Box::pin(compaction::set_thresholds(call, node, out)),
+        |call, node, _| Box::pin(compaction::set_thresholds(call, node)),
     ),
     verb(
         "setcompactionthroughput",

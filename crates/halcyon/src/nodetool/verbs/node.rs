@@ -39,12 +39,12 @@ pub(super) const VERBS: &[Verb] = &[
     verb("disablefullquerylog", "Disable the full query log", &[], None, |_, node, _| {
         Box::pin(node.command(&Command::DisableFullQueryLog, ("", "")))
     }),
-    refused(
+    verb(
         "disableoldprotocolversions",
         "Refuse connections of protocols older than 5",
         &[],
         None,
-        "set native_transport_allow_older_protocols: false in the file and restart",
+        |_, node, _| Box::pin(settings::allow_older_protocols(node, false)),
     ),
     verb(
         "drain",
@@ -73,12 +73,12 @@ pub(super) const VERBS: &[Verb] = &[
         None,
         |call, node, _| Box::pin(request_logs::enable_full(call, node)),
     ),
-    refused(
+    verb(
         "enableoldprotocolversions",
         "Accept connections of protocols older than 5",
         &[],
         None,
-        "set native_transport_allow_older_protocols: true in the file and restart",
+        |_, node, _| Box::pin(settings::allow_older_protocols(node, true)),
     ),
     refused(
         "gcstats",
@@ -193,13 +193,9 @@ pub(super) const VERBS: &[Verb] = &[
         None,
         |_, _, out| Box::pin(ring::running(out)),
     ),
-    refused(
-        "stopdaemon",
-        "End the node",
-        &[],
-        None,
-        "send SIGTERM to its process: it drains the node and ends it",
-    ),
+    verb("stopdaemon", "End the node", &[], None, |_, node, out| {
+        Box::pin(settings::stop(node, out))
+    }),
     verb("tpstats", "Print the thread pools", &[FORMAT], None, |call, node, out| {
         Box::pin(histograms::pools(call, node, out))
     }),

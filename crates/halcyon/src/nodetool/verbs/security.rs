@@ -109,7 +109,7 @@ pub(super) const VERBS: &[Verb] = &[
         None,
         |_, node, out| Box::pin(cidr::reload(node, out)),
     ),
-    refused(
+    verb(
         "setauthcacheconfig",
         "Change the settings of a cache of permissions",
         &[
@@ -130,7 +130,7 @@ pub(super) const VERBS: &[Verb] = &[
             ),
         ],
         None,
-        "change roles_…, permissions_… or credentials_… in the file and restart",
+        |call, node, out| Box::pin(caches::set_config(call, node, out)),
     ),
     verb(
         "updatecidrgroup",

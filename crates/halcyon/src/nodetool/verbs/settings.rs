@@ -107,13 +107,9 @@ pub(super) const VERBS: &[Verb] = &[
     verb("invalidatecountercache", "Empty the counter cache", &[], None, |_, _, _| {
         Box::pin(caches::no_counters())
     }),
-    refused(
-        "invalidatekeycache",
-        "Empty the key cache",
-        &[],
-        None,
-        "an entry belongs to an SSTable, which never changes, so none is stale; a restart without saved caches empties it",
-    ),
+    verb("invalidatekeycache", "Empty the key cache", &[], None, |_, node, _| {
+        Box::pin(caches::forget_keys(node))
+    }),
     verb("invalidaterowcache", "Empty the row cache", &[], None, |_, node, _| {
         Box::pin(caches::forget_rows(node))
     }),
@@ -148,12 +144,12 @@ pub(super) const VERBS: &[Verb] = &[
         ),
         |call, node, _| Box::pin(caches::set_saved(call, node)),
     ),
-    refused(
+    verb(
         "setcolumnindexsize",
         "Set the distance of entries in the index of a partition's rows, in KiB",
         &[],
         required("<value_in_kib>", "Value in KiB", "column_index_size"),
-        "set column_index_size in the file and restart",
+        |call, node, _| Box::pin(running_settings::set_column_index(call, node)),
     ),
     refused(
         "setconcurrency",
@@ -172,12 +168,12 @@ pub(super) const VERBS: &[Verb] = &[
         required("<value>", "Number of builds, greater than 0", "concurrent_view_builders"),
         "Halcyon does not limit the number of builds",
     ),
-    refused(
+    verb(
         "setdefaultrf",
         "Set the replication factor of keyspaces that name none",
         &[],
         required("<value>", "The replication factor", "default_rf"),
-        "set default_keyspace_rf in the file and restart",
+        |call, node, _| Box::pin(running_settings::set_default_factor(call, node)),
     ),
     verb(
         "setguardrailsconfig",
@@ -203,12 +199,12 @@ pub(super) const VERBS: &[Verb] = &[
         required("<value_in_ms>", "Value in milliseconds", "max_hint_window"),
         "a node without other nodes stores no hints",
     ),
-    refused(
+    verb(
         "setsnapshotthrottle",
         "Set how many links a second snapshots make",
         &[],
         required("<throttle>", "Links per second; 0: unlimited", "setsnapshotthrottle"),
-        "Halcyon makes the links of a snapshot without a throttle",
+        |call, node, _| Box::pin(running_settings::set_snapshot_links(call, node)),
     ),
     refused(
         "setstreamthroughput",

@@ -1,7 +1,9 @@
 //! Commands about tables, their files and snapshots.
 
 use super::super::arguments::{Arguments, Choice};
-use super::super::{data_paths, histograms, snapshots, sstables, tables, tablestats, views};
+use super::super::{
+    data_paths, histograms, profiles, snapshots, sstables, tables, tablestats, views,
+};
 use super::verb::{FORMAT, HUMAN, TABLES, Verb, refused, some, verb};
 
 const SAMPLER_OPTIONS: &[Choice] = &[
@@ -20,8 +22,6 @@ const SAMPLED: Option<Arguments> = some(
     "<keyspace> <cfname> <duration>",
     "The keyspace, the table, and the duration in milliseconds (default: 10000)",
 );
-
-const SAMPLES: &str = "Halcyon does not sample requests; system_views.queries shows those that run";
 
 /// By name.
 pub(super) const VERBS: &[Verb] = &[
@@ -105,14 +105,16 @@ pub(super) const VERBS: &[Verb] = &[
         None,
         |call, node, out| Box::pin(snapshots::list(call, node, out)),
     ),
-    refused("profileload", "Sample the load of a period", SAMPLER_OPTIONS, SAMPLED, SAMPLES),
-    refused(
-        "rangekeysample",
-        "Print the tokens of sampled keys",
-        &[],
-        None,
-        "Halcyon lists no sampled keys; system.size_estimates has the sizes of ranges of tokens",
+    verb(
+        "profileload",
+        "Sample the load of a period",
+        SAMPLER_OPTIONS,
+        SAMPLED,
+        |call, node, out| Box::pin(profiles::profile(call, node, out)),
     ),
+    verb("rangekeysample", "Print the tokens of sampled keys", &[], None, |_, node, out| {
+        Box::pin(tables::sampled_tokens(node, out))
+    }),
     verb(
         "rebuild_index",
         "A full rebuild of native secondary indexes for a given table",
@@ -202,12 +204,12 @@ pub(super) const VERBS: &[Verb] = &[
         some("[<keyspace.table>...]", "List of tables (or keyspace) names"),
         |call, node, out| Box::pin(tablestats::print(call, node, out)),
     ),
-    refused(
+    verb(
         "toppartitions",
         "Sample and print the partitions with the most requests",
         SAMPLER_OPTIONS,
         SAMPLED,
-        SAMPLES,
+        |call, node, out| Box::pin(profiles::profile(call, node, out)),
     ),
     verb(
         "viewbuildstatus",

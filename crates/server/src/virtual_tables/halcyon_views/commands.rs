@@ -10,6 +10,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
 
 use halcyon_engine::{
     CompactionKind, CompactionTask, ImportOptions, ScrubOptions, Selection, SnapshotOptions,
@@ -21,7 +22,10 @@ use halcyon_schema::catalog::{Catalog, Table, TableKind};
 use halcyon_stream::TableId;
 
 use super::partition_key::partition_key;
-use crate::command::{CacheCapacity, ClearSnapshot, Command, Import, Scrub, Snapshot, Stop};
+use crate::command::{
+    CacheCapacity, ClearSnapshot, Command, Import, ProfileLoad, Scrub, Snapshot, Stop,
+};
+use crate::profiles::Job;
 use crate::virtual_tables::table::{Applied, Node, VirtualTable};
 use crate::virtual_tables::write::Write;
 
@@ -40,6 +44,7 @@ const CQL: &str = "CREATE TABLE halcyon_views.commands (
 struct Target<'a> {
     node: &'a Node,
     keyspace: &'a str,
+    name: &'a str,
     tables: Vec<TableId>,
 }
 
@@ -53,10 +58,14 @@ fn apply<'a>(node: &'a Node, write: &'a Write<'_>) -> Applied<'a> {
             return Err(write.not_supported());
         }
         let command = Command::decode(verb, argument).map_err(Error::Invalid)?;
-        let tables = tables(&node.engine.tables().catalog(), keyspace, table)?;
+        let tables = match command {
+            // Of tables that are gone, too.
+            Command::StopProfileLoad => Vec::new(),
+            _ => tables(&node.engine.tables().catalog(), keyspace, table)?,
+        };
         let what = format!("{verb} {keyspace} {table} {argument}");
         node.facts.log.say(format_args!("a client runs the command {}", what.trim_end()));
-        execute(command, Target { node, keyspace, tables }).await
+        execute(command, Target { node, keyspace, name: table, tables }).await
     })
 }
 
@@ -79,8 +88,10 @@ async fn execute(command: Command, target: Target<'_>) -> Result<()> {
             node.servers.forget_access();
             Ok(())
         }
+        Command::InvalidateKeyCache => Ok(node.engine.tables().forget_keys().await?),
         Command::InvalidateRowCache => Ok(node.engine.tables().forget_rows().await?),
         Command::LoadPartitionDenylist => node.servers.load_denylist().await,
+        Command::ProfileLoad(asked) => profile_load(&target, &asked).await,
         Command::RebuildIndex(of) => {
             for table in tables {
                 node.engine.indexes().rebuild(*table, &of.index).await?;
@@ -115,6 +126,11 @@ async fn execute(command: Command, target: Target<'_>) -> Result<()> {
             facts.log.say(format_args!("stop: {stopped} compactions"));
             Ok(())
         }
+        Command::StopDaemon => {
+            facts.is_to_stop.store(true, Relaxed);
+            Ok(())
+        }
+        Command::StopProfileLoad => facts.profiles.stop(&Job::of(target.keyspace, target.name)),
         Command::Verify(how) => verify(&target, how.extended).await,
     }
 }
@@ -175,6 +191,16 @@ async fn clear_snapshot(target: &Target<'_>, which: &ClearSnapshot) -> Result<()
             && !of.ephemeral
     };
     Ok(target.node.engine.snapshots().clear(wanted).await?)
+}
+
+async fn profile_load(target: &Target<'_>, asked: &ProfileLoad) -> Result<()> {
+    let (facts, tables) = (&target.node.facts, target.node.engine.tables());
+    let Some(interval_ms) = asked.interval_ms else {
+        return facts.profiles.profile(tables, asked, &target.tables).await;
+    };
+    let job = Job::of(target.keyspace, target.name);
+    let asked = (asked, interval_ms);
+    facts.profiles.schedule((tables, &facts.log), job, asked, &target.tables)
 }
 
 async fn refresh(target: &Target<'_>) -> Result<()> {

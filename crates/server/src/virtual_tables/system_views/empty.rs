@@ -1,15 +1,9 @@
-//! Tables of what Halcyon does not do (gossip, internode messages, repair, streaming, indexes, permissions), with the columns that
+//! Tables of what Halcyon does not do (gossip, internode messages, repair, streaming, indexes, JMX), with the columns that
 //! Cassandra 5.0.9 has: clients find the table, and no rows.
 
 use crate::virtual_tables::table::VirtualTable;
 
-pub(in crate::virtual_tables) const TABLES: [VirtualTable; 18] = [
-    VirtualTable::empty(
-        "CREATE TABLE system_views.credentials_cache_keys (
-    role text PRIMARY KEY
-) WITH ID = 0ebf8d18-4035-38d6-8a2d-6518e5308cb1
-    AND comment = 'keys in the credentials cache';",
-    ),
+pub(in crate::virtual_tables) const TABLES: [VirtualTable; 14] = [
     VirtualTable::empty(
         r#"CREATE TABLE system_views.gossip_info (
     address inet,
@@ -138,12 +132,6 @@ pub(in crate::virtual_tables) const TABLES: [VirtualTable; 18] = [
     AND comment = 'keys in the JMX permissions cache';",
     ),
     VirtualTable::empty(
-        "CREATE TABLE system_views.network_permissions_cache_keys (
-    role text PRIMARY KEY
-) WITH ID = caa4f536-dad5-3e80-af4b-97e6840bbf4a
-    AND comment = 'keys in the network permissions cache';",
-    ),
-    VirtualTable::empty(
         "CREATE TABLE system_views.pending_hints (
     host_id uuid PRIMARY KEY,
     address inet,
@@ -156,14 +144,6 @@ pub(in crate::virtual_tables) const TABLES: [VirtualTable; 18] = [
     status text
 ) WITH ID = 7b0c7a5c-45a3-33bb-99cd-5b11520e95ef
     AND comment = 'Pending hints that this node has for other nodes';",
-    ),
-    VirtualTable::empty(
-        "CREATE TABLE system_views.permissions_cache_keys (
-    role text,
-    resource text,
-    PRIMARY KEY ((role, resource))
-) WITH ID = f951c92c-5198-31f5-9e02-183b47d400b0
-    AND comment = 'keys in the permissions cache';",
     ),
     VirtualTable::empty(
         "CREATE TABLE system_views.repair_jobs (
@@ -314,12 +294,6 @@ pub(in crate::virtual_tables) const TABLES: [VirtualTable; 18] = [
     unfiltered_ranges frozen<list<frozen<list<text>>>>
 ) WITH ID = 36459791-890b-3415-bd07-0df15e868e5a
     AND comment = 'Repair summary';",
-    ),
-    VirtualTable::empty(
-        "CREATE TABLE system_views.roles_cache_keys (
-    role text PRIMARY KEY
-) WITH ID = 98f349e9-0e71-3ab1-9c99-a0524ee6ecd8
-    AND comment = 'keys in the roles cache';",
     ),
     VirtualTable::empty(
         "CREATE TABLE system_views.sai_column_indexes (

@@ -2,6 +2,7 @@
 
 pub(super) mod batch_metrics;
 pub(super) mod by_table;
+pub(super) mod cache_keys;
 pub(super) mod caches;
 pub(super) mod cidr_filtering;
 pub(super) mod clients;

@@ -6,7 +6,8 @@ use crate::virtual_tables::rows::Rows;
 use crate::virtual_tables::table::{Node, VirtualTable};
 use crate::virtual_tables::write::{Assigned, Write};
 
-pub(in crate::virtual_tables) const TABLE: VirtualTable = VirtualTable::writable(CQL, fill, apply);
+pub(in crate::virtual_tables) const TABLE: VirtualTable =
+    VirtualTable::computed(CQL, fill).writable(apply);
 
 const CQL: &str = "CREATE TABLE system_views.settings (
     name text PRIMARY KEY,

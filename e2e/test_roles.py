@@ -625,7 +625,7 @@ def test_roles_and_grants_go_over_and_back(request, cassandra_options, tmp_path)
         client = logged_in(facts["native_port"], ROOT)
         assert [told(client, statement) for statement in made] == ["ok"] * len(made)
         before = [told(client, statement) for statement in listed]
-        opened.drain(cassandra_options, facts)
+        opened.nodetool(cassandra_options, facts, "drain")
     finally:
         opened.stop(cassandra_options, folder)
     config = tmp_path / "cassandra.yaml"

@@ -223,7 +223,7 @@ def _is_before_gregorian(_schema, step, expected, found):
 
 def _is_day_before_1970(_schema, step, expected, found):
     """Of a time within the day."""
-    is_made = re.search(r"(?i)as date\)|todate\(|as_?date"?\(", step.text)
+    is_made = re.search(r"(?i)as date\)|todate\(|as_?date\W*\(", step.text)
     is_json = "JSON" in step.text
     return is_made is not None and _differ_only(expected, found, lambda kind, one, other: kind == "date" and _day(kind, one) == _day(kind, other) + 1 not in range(2, _DAYS_MAX) or is_json and kind == "text")
 

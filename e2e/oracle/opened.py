@@ -46,14 +46,6 @@ def nodetool(options, facts, *arguments, release=RELEASE):
     return subprocess.run(tool, check=True, timeout=PATIENCE_SECONDS, stdout=subprocess.PIPE, text=True).stdout
 
 
-def drain(options, facts, release=RELEASE):
-    """Asks twice if need be: on a slow host the connection can be reset when nodetool closes it, and a second drain does nothing."""
-    try:
-        nodetool(options, facts, "drain", release=release)
-    except subprocess.CalledProcessError:
-        nodetool(options, facts, "drain", release=release)
-
-
 @contextmanager
 def cassandra(options, folder, form, *settings, jvm="", more=(), release=RELEASE):
     """A session and what `start` told; drained and stopped at the end."""
@@ -62,6 +54,6 @@ def cassandra(options, folder, form, *settings, jvm="", more=(), release=RELEASE
         clients = cluster(facts)
         yield clients.connect(), facts
         clients.shutdown()
-        drain(options, facts, release)
+        nodetool(options, facts, "drain", release=release)
     finally:
         stop(options, folder)

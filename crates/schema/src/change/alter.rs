@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use halcyon_guardrails::{Flag, Threshold};
 use halcyon_model::CqlType;
-use halcyon_model::options::TableOptions;
 use halcyon_model::request::SchemaAction;
 use halcyon_model::schema::{ColumnDef, ColumnKind, DroppedColumn, TableSchema};
 use halcyon_model::types::quote_identifier_if_needed;
@@ -38,9 +37,8 @@ pub(super) fn alter(
     }
     let found = catalog.keyspace(keyspace).and_then(|of| Some((of, of.tables.get(&name.name)?)));
     let Some((known, table)) = found else {
-        // Cassandra reads the options before it looks for the table.
         if let TableChange::Options(options) = change {
-            table_options::alter(&mut TableOptions::default(), options)?;
+            table_options::validate_alone(options)?;
         }
         if if_exists {
             return Ok(unchanged(catalog));

@@ -22,12 +22,16 @@ pub(super) fn for_new_table(
 }
 
 /// Cassandra validates what ALTER states over the defaults, not over what the table has (`TableAttributes.validate`): a
-/// `min_index_interval` above the table's own `max_index_interval` is accepted.
-pub(super) fn alter(options: &mut TableOptions, stated: &[TableOption]) -> Result<()> {
+/// `min_index_interval` above the table's own `max_index_interval` is accepted. It does so before it looks for the table.
+pub(super) fn validate_alone(stated: &[TableOption]) -> Result<()> {
     let mut alone = TableOptions::default();
     read(&mut alone, stated)?;
     alone.complete();
-    check(&alone)?;
+    check(&alone)
+}
+
+pub(super) fn alter(options: &mut TableOptions, stated: &[TableOption]) -> Result<()> {
+    validate_alone(stated)?;
     read(options, stated)?;
     if table_id(stated)?.is_some() {
         return Err(Error::Configuration("Cannot alter table id.".to_owned()));

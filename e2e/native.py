@@ -108,7 +108,7 @@ def _frame(envelope):
     return header + crc.to_bytes(3, "little") + envelope + checked.to_bytes(4, "little")
 
 
-# By port: how many different statements are compared is told at the end of a run.
+# By port: the end of a run says how many different statements are compared.
 ASKED = defaultdict(set)
 
 

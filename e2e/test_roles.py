@@ -585,7 +585,7 @@ def test_caches_list_their_keys(request, cassandra_options, tmp_path):
             def keys(cache, client=client):
                 rows = client.query(f"SELECT * FROM system_views.{cache}_cache_keys")[1]
                 rows = [tuple(value.decode() for value in row) for row in rows]
-                # Which permissions of superusers are read is each node's own affair. A GRANT empties all caches here.
+                # The nodes read different permissions of superusers. A GRANT empties all caches here.
                 seen = {"permissions": [("r", "data/ks/t")], "credentials": [("r",)]}.get(cache, rows)
                 return sorted(row for row in rows if row in seen)
 

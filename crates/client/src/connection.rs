@@ -32,7 +32,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection in the current version of the protocol that is ready for requests, to the first address of `host` that accepts one. `host` can include a port.
+    /// A connection in the current version of the protocol that is ready for requests, to the first address of `host` that accepts one.
+    /// `host` can include a port.
     pub async fn open(host: &str, credentials: &Credentials) -> Result<Connection> {
         let unreachable = |why: String| Cause::Unreachable(why).at(host);
         let mut last = "no address of that name".to_owned();

@@ -79,7 +79,8 @@ pub use shard::Shard;
 pub use snapshots::{Snapshot, SnapshotOptions, Snapshots, remove_folder};
 pub use start::{RecoveryReport, StartProgress};
 pub use tables::Tables;
-pub use tables::samples::{ReadSamples, Sampled, Sampling};
+pub use tables::read_samples::ReadSamples;
+pub use tables::samples::{Sampled, Sampling};
 pub use tables::set_apart::SetApart;
 pub use write::{HeldWrites, PartitionLock, Parts, RunningWrite, WriteGate};
 

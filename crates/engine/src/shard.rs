@@ -28,7 +28,7 @@ use crate::metrics::table::{Measure, TableMetrics};
 use crate::reporter::Reporter;
 use crate::storage::Storage;
 use crate::tables::Tables;
-use crate::tables::samples::ReadSamples;
+use crate::tables::read_samples::ReadSamples;
 use crate::tables::store::Store;
 use crate::version::SAMPLE;
 use crate::write::{HeldWrites, Locks, PartitionLock, RecordWriter, WriteGate, lock};

@@ -80,7 +80,7 @@ pub struct ReadCounts {
     pub tombstones: u64,
 }
 
-/// Is told of each partition that a read comes to the end of.
+/// Hears of each partition that a read comes to the end of.
 pub trait Watch: fmt::Debug + Send {
     fn partition(&self, key: &[u8], found: ReadCounts);
 }

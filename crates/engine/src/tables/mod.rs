@@ -12,6 +12,7 @@ mod backup;
 mod built_views;
 mod local;
 mod own_rows;
+pub(crate) mod read_samples;
 pub(crate) mod samples;
 pub(crate) mod set_apart;
 pub(crate) mod store;

@@ -1,9 +1,7 @@
 //! Samplings of `nodetool profileload`: they begin on all shards of some tables, and end with what was most there.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use halcyon_metrics::Top;
 use halcyon_stream::TableId;
@@ -11,7 +9,7 @@ use halcyon_stream::TableId;
 use super::Tables;
 use super::store::Store;
 use crate::guardrails::key_text;
-use crate::metrics::samplers::{Sampler, Samplers};
+use crate::metrics::samplers::Sampler;
 use crate::{Error, Result};
 
 /// A partition, or a command, among the most frequent or largest.
@@ -24,47 +22,6 @@ pub struct Sampled {
     pub count: u64,
     /// `count` is too high by this at most.
     pub error: u64,
-}
-
-/// Takes the samples of reads of a table on one shard.
-#[derive(Clone)]
-pub struct ReadSamples {
-    store: Arc<Store>,
-    shard: usize,
-}
-
-impl ReadSamples {
-    /// `None`: no sampler of the table runs.
-    pub(crate) fn of(store: &Arc<Store>, shard: usize) -> Option<ReadSamples> {
-        let samples = ReadSamples { store: store.clone(), shard };
-        samples.samplers().is_some_and(Samplers::are_on).then_some(samples)
-    }
-
-    fn samplers(&self) -> Option<&Samplers> {
-        self.store.metrics.get(self.shard).map(|metrics| &metrics.samplers)
-    }
-
-    /// A read has found these live rows and tombstones of a partition.
-    pub fn partition(&self, key: &[u8], rows: u64, tombstones: u64) {
-        let Some(samplers) = self.samplers() else { return };
-        samplers.add(Sampler::ReadRowCount, key, rows);
-        samplers.add(Sampler::ReadTombstoneCount, key, tombstones);
-    }
-
-    /// A read took so long. `command` is made only if that is sampled.
-    pub fn command(&self, took: Duration, command: impl FnOnce() -> String) {
-        let Some(samplers) = self.samplers() else { return };
-        if samplers.is_on(Sampler::LocalReadTime) {
-            let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-            samplers.add(Sampler::LocalReadTime, command().as_bytes(), micros);
-        }
-    }
-}
-
-impl fmt::Debug for ReadSamples {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("ReadSamples").field("shard", &self.shard).finish_non_exhaustive()
-    }
 }
 
 /// Samplers that run. They end with it.

@@ -116,7 +116,7 @@ pub(super) async fn profile(call: &Call, node: &mut Node, out: &mut String) -> R
     if call.has("-t") {
         let stopped = node.command(&Command::StopProfileLoad, (keyspace, table)).await;
         let line = format!("Unable to stop the non-existent scheduled sampling for {names}\n");
-        return told(stopped, ProfileLoad::NOT_SCHEDULED, &line, out);
+        return reported(stopped, ProfileLoad::NOT_SCHEDULED, &line, out);
     }
     if call.has("-l") && asked.profile.interval_ms.is_none() {
         return jobs(node, out).await;
@@ -136,7 +136,7 @@ pub(super) async fn profile(call: &Call, node: &mut Node, out: &mut String) -> R
         let line = format!(
             "Unable to schedule sampling for {names} due to existing samplings. Stop the existing sampling jobs first.\n"
         );
-        return told(done, ProfileLoad::SCHEDULED, &line, out);
+        return reported(done, ProfileLoad::SCHEDULED, &line, out);
     }
     done?;
     out.push_str(&report(&found(node, &id, &samplers).await?));
@@ -145,7 +145,7 @@ pub(super) async fn profile(call: &Call, node: &mut Node, out: &mut String) -> R
 }
 
 /// A refusal that begins so is a line, and no failure.
-fn told(outcome: Result<()>, refusal: &str, line: &str, out: &mut String) -> Result<()> {
+fn reported(outcome: Result<()>, refusal: &str, line: &str, out: &mut String) -> Result<()> {
     match outcome {
         Err(Failure::Failed(why)) if why.starts_with(refusal) => {
             out.push_str(line);

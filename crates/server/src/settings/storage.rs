@@ -53,12 +53,7 @@ impl Values {
             uuid_sstable_identifiers: self.boolean("uuid_sstable_identifiers_enabled")?,
             disk_failure_policy: self.disk_failure_policy(),
             virtual_keyspaces: Vec::new(),
-            commit_failure_policy: match self.text("commit_failure_policy").as_deref() {
-                Some("stop_commit") => CommitFailurePolicy::StopCommit,
-                Some("ignore") => CommitFailurePolicy::Ignore,
-                Some("die") => CommitFailurePolicy::Die,
-                _ => CommitFailurePolicy::Stop,
-            },
+            commit_failure_policy: self.commit_failure_policy(),
             on_corruption: match self.text("commit_failure_policy").as_deref() {
                 Some("ignore") => OnCorruption::Ignore,
                 _ => OnCorruption::Stop,
@@ -99,6 +94,15 @@ impl Values {
             default_keyspace_rf: Adjustable::of(self.default_keyspace_rf()?.into()),
             allows_use: self.boolean("use_statements_enabled")?,
         })
+    }
+
+    fn commit_failure_policy(&self) -> CommitFailurePolicy {
+        match self.text("commit_failure_policy").as_deref() {
+            Some("stop_commit") => CommitFailurePolicy::StopCommit,
+            Some("ignore") => CommitFailurePolicy::Ignore,
+            Some("die") => CommitFailurePolicy::Die,
+            _ => CommitFailurePolicy::Stop,
+        }
     }
 
     /// Half of the memory is for what was read, and for what finds it. With direct I/O there is no page cache that would take what is left.

@@ -59,7 +59,7 @@ fn apply<'a>(node: &'a Node, write: &'a Write<'_>) -> Applied<'a> {
         }
         let command = Command::decode(verb, argument).map_err(Error::Invalid)?;
         let tables = match command {
-            // Of tables that are gone, too.
+            // Also of dropped tables.
             Command::StopProfileLoad => Vec::new(),
             _ => tables(&node.engine.tables().catalog(), keyspace, table)?,
         };

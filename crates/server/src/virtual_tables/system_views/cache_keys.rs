@@ -1,5 +1,5 @@
-//! What the caches of roles, permissions and credentials have entries of. A DELETE of an entry, or a TRUNCATE, empties all of these caches, as the commands
-//! of nodetool do.
+//! What the caches of roles, permissions and credentials have entries of. A DELETE of an entry, or a TRUNCATE, empties all of these caches,
+//! as the commands of nodetool do.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ pub(in crate::virtual_tables) const ROLES: VirtualTable = VirtualTable::gathered
 .writable(forget)
 .truncated(forget_all);
 
-/// Of all shards, each once. `None`: a shard is gone, and the read fails.
+/// Of all shards, each once. `None`: a shard has stopped, and the read fails.
 async fn gathered<K: Ord>(
     node: &Node,
     rows: &mut Rows<'_>,

@@ -109,7 +109,7 @@ def served(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     config = folder / "cassandra.yaml"
     # As the nodes beside it: the version limits expirations.
-    config.write_text(f"storage_compatibility_mode: NONE\nsasi_indexes_enabled: true\n{TIMEOUTS}", encoding="utf-8")
+    config.write_text(f"storage_compatibility_mode: NONE\nsasi_indexes_enabled: true\ndynamic_data_masking_enabled: true\n{TIMEOUTS}", encoding="utf-8")
     server = Server(request.config.getoption("--halcyon"), folder, "--config", config)
     if other:
         server.port = other

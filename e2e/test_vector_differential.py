@@ -80,8 +80,8 @@ class AtLevel:
     def warnings(self):
         return self.client.warnings
 
-    def query(self, text, page_size, state):
-        return self.client.query(text, page_size, state, consistency=self.level)
+    def query(self, text, page_size, state, values=()):
+        return self.client.query(text, page_size, state, consistency=self.level, values=values)
 
 
 def compare(seed, cassandra, halcyon, tables=3, rounds=40):

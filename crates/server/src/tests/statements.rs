@@ -271,7 +271,7 @@ fn virtual_tables() {
     assert_eq!(names, in_order);
     assert_eq!(peer.rows("SELECT * FROM halcyon_views.io_operations").rows.len(), 7);
     let tables = peer.rows("SELECT * FROM system_virtual_schema.tables");
-    assert_eq!(tables.rows.len(), 119);
+    assert_eq!(tables.rows.len(), 122);
     let waits = peer.rows("SELECT requests FROM halcyon_views.request_wait").rows;
     let waited: i64 = waits.iter().map(|row| number(&row[0])).sum();
     assert_eq!(waited, 7);

@@ -15,7 +15,7 @@ const KNOWN: [(&str, usize); 7] = [
     ("crates/query", 3),
     ("crates/sstable", 1),
     ("docs", 12),
-    ("e2e", 15),
+    ("e2e", 14),
     ("plugin", 1),
 ];
 

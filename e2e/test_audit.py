@@ -259,6 +259,7 @@ def test_json_lines_and_filters(request, tmp_path):
         server.close()
 
 
+@pytest.mark.timeout(300)
 def test_verbs_are_cassandras(cassandra_options, request, nodes, tmp_path):
     """Proves that nodetool prints the options as Cassandra's does, and refuses in its words."""
     log, audit = tmp_path / "fql", tmp_path / "audit"

@@ -79,6 +79,7 @@ def unarmed(cassandra_options, tmp_path):
     running.stop()
 
 
+@pytest.mark.timeout(300)
 def test_without_an_agent(unarmed):
     unarmed.node.create_keyspace()
     for name, strategy in STRATEGIES.items():

@@ -461,7 +461,7 @@ def test_wrong_beginnings_are_refused(request, tmp_path, material):
     are damaged, and that the server keeps serving."""
     with serving(request, tmp_path, of_stores(material)) as server:
         assert not is_served_in_plain(server.port)
-        assert "not an SSL/TLS record: 0400000005" in server.said()
+        until(lambda: "not an SSL/TLS record: 0400000005" in server.said(), "the log does not say why")
         for sent in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00", b"\x17\x03\x03\x00\x01\x00", bytes(70_000)):
             with socket.create_connection((HOST, server.port), timeout=PATIENCE_SECONDS) as client:
                 with contextlib.suppress(ConnectionError):

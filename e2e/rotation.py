@@ -10,6 +10,8 @@ Which cases of a matrix a landing runs: a fifth, so that five landings in a row 
 from collections import defaultdict
 from pathlib import Path
 
+from schedule import function
+
 LANDINGS = 5
 
 
@@ -18,7 +20,7 @@ def landing():
 
 
 def part(cases, landing):
-    """Each `min(LANDINGS, len(cases))`th of the cases, in their order; all of them if there is no landing."""
+    """The cases of a landing: every fifth of them, or one of fewer than five. Without a landing, all of them."""
     cases = list(cases)
     step = min(LANDINGS, len(cases))
     return cases if landing is None or step == 0 else cases[landing % step :: step]
@@ -29,9 +31,11 @@ def deselect(items, landing):
     matrices = defaultdict(list)
     for item in items:
         if item.get_closest_marker("rotates") is not None:
-            matrices[item.nodeid.split("[")[0]].append(item)
-    kept = {item for cases in matrices.values() for item in part(sorted(cases, key=lambda item: item.nodeid), landing)}
-    rotated = {item for cases in matrices.values() for item in cases}
-    others = [item for item in items if item in rotated and item not in kept]
-    items[:] = [item for item in items if item not in rotated or item in kept]
-    return others
+            matrices[function(item.nodeid)].append(item)
+    others = set()
+    for cases in matrices.values():
+        cases.sort(key=lambda item: item.nodeid)
+        others.update(set(cases) - set(part(cases, landing)))
+    deselected = [item for item in items if item in others]
+    items[:] = [item for item in items if item not in others]
+    return deselected

@@ -19,7 +19,7 @@ UNKNOWN_SECONDS = 5
 _took = defaultdict(float)
 
 
-def _function(nodeid):
+def function(nodeid):
     """Without parameters and without the group, which stands behind an @."""
     return nodeid.split("[")[0].split("@")[0]
 
@@ -37,7 +37,7 @@ def sort(items):
     known = _known()
     seconds = defaultdict(float)
     for item in items:
-        found = known.get(_function(item.nodeid))
+        found = known.get(function(item.nodeid))
         seconds[_group(item)] += found["all"] / found["count"] if found else UNKNOWN_SECONDS
         if found and found["slowest"] > UNMARKED_SECONDS and item.get_closest_marker("timeout") is None:
             raise pytest.UsageError(f"{item.nodeid} takes {found['slowest']:.0f} s, and needs a mark `timeout`")
@@ -56,7 +56,7 @@ def add(report):
 def record():
     functions = defaultdict(list)
     for nodeid, seconds in _took.items():
-        functions[_function(nodeid)].append(seconds)
+        functions[function(nodeid)].append(seconds)
     facts = {name: {"count": len(took), "all": round(sum(took), 1), "slowest": round(max(took), 1)} for name, took in functions.items()}
     lines = [f"  {json.dumps(name)}: {json.dumps(found)}" for name, found in sorted((_known() | facts).items())]
     DURATIONS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -116,18 +116,22 @@ def fill(ring, first, partitions):
 
 
 @pytest.mark.timeout(1800)
-def test_a_mixed_ring(ring, cassandra_options, tmp_path):
+def test_a_mixed_ring(ring, cassandra_options, tmp_path, rotation):
     for number, with_jar in ((1, True), (2, True), (3, False)):
         ring.start(number, with_jar)
     create(ring)
     clients = Clients(ring, seed=1)
     compactions_in_the_background(ring, clients)
     major_compactions(ring, clients)
-    repaired_stays_apart(ring, cassandra_options, tmp_path)
-    killed_services(ring, clients, cassandra_options)
-    a_killed_node(ring, clients, cassandra_options)
-    nodes_come_and_go(ring, clients)
-    without_the_jar(ring)
+    happenings = (
+        lambda: repaired_stays_apart(ring, cassandra_options, tmp_path),
+        lambda: killed_services(ring, clients, cassandra_options),
+        lambda: a_killed_node(ring, clients, cassandra_options),
+        lambda: nodes_come_and_go(ring, clients),
+        lambda: without_the_jar(ring),
+    )
+    for happens in rotation(happenings):
+        happens()
     all_are_equal(ring, clients)
     nothing_is_left(ring, cassandra_options)
 
@@ -297,7 +301,7 @@ def without_the_jar(ring):
     for number in (1, 2):
         ring.stop(number)
         ring.start(number, False)
-    ring.all_see([1, 2, 4])
+    ring.all_see(list(ring.nodes))
 
 
 def all_are_equal(ring, clients):
@@ -327,4 +331,5 @@ def nothing_is_left(ring, options):
             for table in (*STRATEGIES, "hasty", "counts", "split"):
                 verified = tools.verify(KEYSPACE, table)
                 named = [path for path in files if re.search(rf"/{KEYSPACE}/{table}-[0-9a-f]+/[^/]+-Data\.db$", str(path))]
-                assert verified == len(named) > 0, (number, table)
+                # Only some of what happens fills this table.
+                assert verified == len(named) >= int(table != "split"), (number, table)

@@ -3,14 +3,12 @@ How long tests take, and in which order they run: what takes longest begins firs
 
 `durations.json` has for each test function how often it runs, the seconds of all and of the slowest. `--record-durations` writes it.
 A test that takes more than `UNMARKED_SECONDS` needs a mark `timeout`: the others are ended after the `timeout` of pytest.ini, which leaves
-room for a host that is four times as slow.
+room for a host that is four times as slow (test_schedule.py).
 """
 
 import json
 from collections import defaultdict
 from pathlib import Path
-
-import pytest
 
 DURATIONS = Path(__file__).resolve().parent / "durations.json"
 UNMARKED_SECONDS = 30
@@ -39,14 +37,18 @@ def sort(items):
     for item in items:
         found = known.get(function(item.nodeid))
         seconds[_group(item)] += found["all"] / found["count"] if found else UNKNOWN_SECONDS
-        if found and found["slowest"] > UNMARKED_SECONDS and item.get_closest_marker("timeout") is None:
-            raise pytest.UsageError(f"{item.nodeid} takes {found['slowest']:.0f} s, and needs a mark `timeout`")
 
     def place(item):
         group = _group(item)
         return -seconds[group], group, item.get_closest_marker("stops_the_node") is not None
 
     items.sort(key=place)
+
+
+def unmarked(items):
+    """Tests that take long and have no mark `timeout`."""
+    slow = {name for name, found in _known().items() if found["slowest"] > UNMARKED_SECONDS}
+    return {function(item.nodeid) for item in items if item.get_closest_marker("timeout") is None} & slow
 
 
 def add(report):

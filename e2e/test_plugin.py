@@ -449,6 +449,7 @@ def excluded_tables_stay(node):
 FINALIZE_PROMISED = 3
 
 
+@pytest.mark.timeout(300)
 def test_transient_replicas_stay_apart(cassandra_options, tmp_path):
     """What a node has of a token range for a while only is compacted with its like, and says so of itself afterwards."""
     folder, session = tmp_path / "node", uuid.uuid1()

@@ -3,7 +3,7 @@
 //! Two lanes run side by side, since tests with Cassandra wait for much of their time and compilers never do:
 //!
 //! ```text
-//! cargo   format, tidy, binaries ─┬─ unit tests, experiments, simulation, clippy
+//! cargo   format, tidy, binaries ─┬─ unit tests, a fifth of the experiments, simulation, clippy
 //! e2e     Cassandra ──────────────┴─ pytest, in three processes
 //! ```
 //!
@@ -15,6 +15,7 @@
 mod report;
 mod unit_tests;
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Barrier;
@@ -28,7 +29,8 @@ use crate::{Result, bounded, needs, repository, tidy};
 /// Of a whole run, less than what CI gives it.
 const RUN_MAX: Duration = Duration::from_secs(85 * 60);
 const SIM_SEEDS: &str = "20";
-const EXPERIMENTS: [&str; 7] = ["cql", "E1", "E6", "mixed", "steps", "chores", "cold"];
+const EXPERIMENTS: [&str; 8] =
+    ["cql", "E1", "E6", "mixed", "steps", "chores", "cold", WITH_CASSANDRA];
 /// Even when tiny, this one needs a Cassandra.
 const WITH_CASSANDRA: &str = "ring";
 
@@ -39,13 +41,30 @@ struct Suite {
     matrices: Matrices,
 }
 
-/// How much of the matrices of e2e/rotation.py a run covers.
+/// How much of a matrix a run covers; see e2e/rotation.py.
 #[derive(Clone, Copy)]
 pub(crate) enum Matrices {
     /// A fifth, chosen by the commit.
     OfALanding,
     Whole,
 }
+
+impl Matrices {
+    /// What a run covers of these cases.
+    fn part<'a>(self, cases: &[&'a str]) -> Result<Vec<&'a str>> {
+        let number = fs::read_to_string(repository().join("e2e/landing.txt"))?;
+        let number: usize = number.trim().parse()?;
+        Ok(match self {
+            Matrices::OfALanding => {
+                cases.iter().skip(number % LANDINGS).step_by(LANDINGS).copied().collect()
+            }
+            Matrices::Whole => cases.to_vec(),
+        })
+    }
+}
+
+/// So many in a row run each case.
+const LANDINGS: usize = 5;
 
 pub(crate) fn run(oracle: bool, matrices: Matrices) -> ExitCode {
     let suite = Suite { report: Report::default(), began: Instant::now(), oracle, matrices };
@@ -77,7 +96,7 @@ impl Suite {
         if let Some(programs) = programs {
             self.report.step("unit tests", |printer| programs.run(printer));
         }
-        for experiment in EXPERIMENTS.into_iter().chain(self.oracle.then_some(WITH_CASSANDRA)) {
+        for experiment in self.experiments() {
             self.step(&format!("bench {experiment}"), || {
                 let mut tiny = self.bounded(crate::e2e::built("halcyon-bench"));
                 tiny.args([experiment, "--tiny"]);
@@ -110,6 +129,13 @@ impl Suite {
             }
             follow(&mut pytest, printer)
         });
+    }
+
+    fn experiments(&self) -> Vec<&'static str> {
+        // A landing whose number cannot be read runs them all.
+        let mut chosen = self.matrices.part(&EXPERIMENTS).unwrap_or_else(|_| EXPERIMENTS.to_vec());
+        chosen.retain(|name| self.oracle || *name != WITH_CASSANDRA);
+        chosen
     }
 
     /// A step that is a command.

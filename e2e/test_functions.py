@@ -180,7 +180,28 @@ def of_masks():
 
 
 # Values without bytes, and with fewer parts than their type has.
-EMPTIES = [b"", b"\0\0\0\4\0\0\0\7", b"\xff\xff\xff\xff", None]
+EMPTIES = [b"", b"\0\0\0\4\0\0\0\7", b"\xff\xff\xff\xff", None, bytes(8), bytes(4) + b"\xff\xff\xff\xff"]
+GETTERS = {
+    "bigint": "getLong(%)",
+    "blob": "getBytes(%)",
+    "boolean": "getBool(%)",
+    "date": "getDate(%)",
+    "decimal": "getDecimal(%)",
+    "double": "getDouble(%)",
+    "float": "getFloat(%)",
+    "inet": "getInet(%)",
+    "smallint": "getShort(%)",
+    "text": "getString(%)",
+    "time": "getTime(%)",
+    "timestamp": "getTimestamp(%)",
+    "tinyint": "getByte(%)",
+    "uuid": "getUUID(%)",
+    "varint": "getVarint(%)",
+    "list<int>": "getList(%, Integer.class)",
+    "set<int>": "getSet(%, Integer.class)",
+    "map<int, int>": "getMap(%, Integer.class, Integer.class)",
+    "tuple<int>": "getTupleValue(%)",
+}
 PARTS = """return a == null ? "null" : a.isNull(0) + " " + a.isNull(1) + " " + a.getInt(0) + " " + a.getString(1);"""
 FIELDS = """return a == null ? "null" : a.isNull("a") + " " + a.isNull("b") + " " + a.getInt("a") + " " + a.getString("b");"""
 
@@ -207,6 +228,16 @@ def of_empty_tuples():
     yield aggregate("counts_of", "int", "counted", "tuple<int, text>", "INITCOND (null, null)"), ()
     yield aggregate("counts_of_none", "int", "counted", "tuple<int, text>"), ()
     yield "SELECT counts_of(k), counts_of_none(k) FROM x.e", ()
+    wide = f"tuple<{', '.join(GETTERS)}>"
+    yield f"CREATE TABLE x.w (k int PRIMARY KEY, t {wide})", ()
+    for k, part in enumerate((bytes(4), b"\xff\xff\xff\xff")):
+        yield f"INSERT INTO x.w (k, t) VALUES ({k}, ?)", (part * len(GETTERS),)
+    parts = [f'a.isNull({n}) + " " + a.getObject({n}) + " " + a.{getter.replace("%", str(n))}' for n, getter in enumerate(GETTERS.values())]
+    yield function("wide", f"a {wide}", "text", f"return {' + \";\" + '.join(parts)};"), ()
+    yield function("same_wide", f"a {wide}", wide, "return a;"), ()
+    yield function("set_wide", f"a {wide}", wide, "a.setLong(0, 7L); a.setToNull(1); return a;"), ()
+    yield function("equal", f"a {wide}", "boolean", "return a.equals(a) && a.getTupleValue(18) == a.getTupleValue(18);"), ()
+    yield "SELECT k, wide(t), same_wide(t), set_wide(t), equal(t) FROM x.w", ()
 
 
 def of_names_of_natives():

@@ -120,8 +120,8 @@ pub struct ProfileLoad {
 
 impl ProfileLoad {
     /// How an answer begins that refuses a job, or to stop one.
-    pub const SCHEDULED: &'static str = "existing samplings stand in the way of ";
-    pub const NOT_SCHEDULED: &'static str = "there is no scheduled sampling of ";
+    pub const SCHEDULED: &'static str = "a running or scheduled sampling excludes ";
+    pub const NOT_SCHEDULED: &'static str = "no sampling is scheduled of ";
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

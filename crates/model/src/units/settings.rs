@@ -119,6 +119,21 @@ pub fn with_unit(text: &str, unit: &str) -> Option<String> {
     }
 }
 
+/// The number that a setting's older name shows, whose unit is in the name: the other way round than [`with_unit`].
+pub fn in_unit(text: &str, unit: &str) -> Option<String> {
+    if let Some(less) = unit.strip_prefix("less") {
+        return Some((text.parse::<i64>().ok()? + less.parse::<i64>().ok()?).to_string());
+    }
+    if unit == "Mbit/s" {
+        return Some((rate(text)? as f64 / 125_000.0).round().to_string());
+    }
+    let (units, value) = [SIZES, DURATIONS, RATES]
+        .into_iter()
+        .find_map(|units| Some((units, units.parse(text)?)))?;
+    let (_, factor) = units.0.iter().find(|(name, _)| *name == unit)?;
+    Some((value / factor).to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,5 +207,23 @@ mod tests {
         assert_eq!(with_unit("4h", "s").as_deref(), Some("4h"));
         assert_eq!(with_unit("-1", "ms"), None);
         assert_eq!(with_unit("40", "less5").as_deref(), Some("35"));
+    }
+
+    /// Proves what Cassandra 5.0.9 shows under older names.
+    #[test]
+    fn in_older_units() {
+        let shown = [
+            ("32MiB", "MiB", "32"),
+            ("2h", "s", "7200"),
+            ("24MiB/s", "Mbit/s", "201"),
+            ("10MiB/s", "Mbit/s", "84"),
+            ("12500000B/s", "Mbit/s", "100"),
+            ("64MiB/s", "MiB/s", "64"),
+            ("-1", "less5", "4"),
+        ];
+        for (text, unit, number) in shown {
+            assert_eq!(in_unit(text, unit).as_deref(), Some(number), "{text} in {unit}");
+        }
+        assert_eq!(in_unit("many", "MiB"), None);
     }
 }

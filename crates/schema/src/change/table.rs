@@ -33,7 +33,6 @@ pub(super) fn create(
     context: &Context<'_>,
 ) -> Result<Change> {
     let name = &create.name.name;
-    check_text(create)?;
     let keyspace = keyspace_name(&create.name, context)?;
     let key = declared_key(create)?;
     forbidden(catalog, keyspace, "CREATE", &format!("all tables in {keyspace}"))?;
@@ -85,47 +84,9 @@ pub(super) fn counter_ttl() -> Error {
     Error::invalid_request("Cannot set default_time_to_live on a table with counters")
 }
 
-/// The table's name as it is written.
-fn written(name: &QualifiedName) -> String {
-    match &name.keyspace {
-        Some(keyspace) => format!("{keyspace}.{}", name.name),
-        None => name.name.clone(),
-    }
-}
-
-/// Refuses what Cassandra refuses while it reads the text, in the order of the text.
-fn check_text(create: &CreateTable) -> Result<()> {
-    let table = written(&create.name);
-    let column = repeated(create.columns.iter().map(|column| &column.name));
-    let key = create.primary_keys.get(1).and_then(|key| key.partition_key.first());
-    // A column is declared before the words behind it make it the key.
-    if let Some(name) = column.filter(|name| key.is_none_or(|key| name.location <= key.location)) {
-        let what = format!("Duplicate column '{}' declaration for table '{table}'", name.text);
-        return Err(invalid(what));
-    }
-    if key.is_some() {
-        return Err(invalid(format!(
-            "Multiple PRIMARY KEY specified for table '{table}' (exactly one required)"
-        )));
-    }
-    match repeated(create.properties.clustering_order.iter().map(|(name, _)| name)) {
-        None => Ok(()),
-        Some(name) => Err(invalid(format!(
-            "Duplicate column '{}' in CLUSTERING ORDER BY clause for table '{table}'",
-            name.text
-        ))),
-    }
-}
-
-/// The first name that has been there before.
-fn repeated<'a>(mut names: impl Iterator<Item = &'a Name>) -> Option<&'a Name> {
-    let mut seen = BTreeSet::new();
-    names.find(|name| !seen.insert(&name.text))
-}
-
 fn declared_key(create: &CreateTable) -> Result<&PrimaryKey> {
     create.primary_keys.first().ok_or_else(|| {
-        let table = written(&create.name);
+        let table = &create.name;
         invalid(format!("No PRIMARY KEY specifed for table '{table}' (exactly one required)"))
     })
 }

@@ -10,8 +10,7 @@ use halcyon_model::schema::{ColumnDef, ColumnKind, TableSchema};
 use halcyon_model::types::quote_identifier_if_needed as quoted;
 
 use super::context::{
-    Change, Context, first_duplicate, forbidden, invalid, keyspace_name, system_keyspace,
-    unchanged, with_keyspace,
+    Change, Context, forbidden, invalid, keyspace_name, system_keyspace, unchanged, with_keyspace,
 };
 use super::guard::{check_count, check_properties};
 use super::mask;
@@ -101,16 +100,6 @@ fn refused<T>(message: &str) -> Result<T> {
 
 /// What is wrong whatever the schema is.
 fn check_text<'a>(create: &'a CreateView, context: &Context<'a>) -> Result<&'a str> {
-    let order = &create.properties.clustering_order;
-    if let Some(name) = first_duplicate(order.iter().map(|(name, _)| &name.text)) {
-        let written = match &create.name.keyspace {
-            Some(keyspace) => format!("{keyspace}.{}", create.name.name),
-            None => create.name.name.clone(),
-        };
-        return Err(invalid(format!(
-            "Duplicate column '{name}' in CLUSTERING ORDER BY clause for view '{written}'"
-        )));
-    }
     let keyspace = keyspace_name(&create.name, context)?;
     if create.base.keyspace.as_deref().is_some_and(|other| other != keyspace) {
         return refused("Cannot create a materialized view on a table in a different keyspace");

@@ -28,6 +28,22 @@ impl Node {
         }
     }
 
+    /// The mapping in a list of one: so Cassandra writes a class with its parameters.
+    pub(super) fn only(&self) -> &Node {
+        match self {
+            Node::List(items) => match items.as_slice() {
+                [only @ Node::Map(_)] => only,
+                _ => self,
+            },
+            _ => self,
+        }
+    }
+
+    /// The value of a member of this name, unless that is secret.
+    pub(super) fn shown_as(&self, name: &str) -> String {
+        if is_secret(name) { REDACTED.to_owned() } else { self.to_string() }
+    }
+
     pub(crate) fn scalar(&self) -> Option<&str> {
         match self {
             Node::Scalar(text) => Some(text),
@@ -60,8 +76,7 @@ impl std::fmt::Display for Node {
             Node::Map(members) => {
                 let text = |(name, node): &(String, Node)| match node {
                     Node::Null => format!("{name}={node}"),
-                    _ if is_secret(name) => format!("{name}={REDACTED}"),
-                    _ => format!("{name}={node}"),
+                    _ => format!("{name}={}", node.shown_as(name)),
                 };
                 write!(f, "{{{}}}", members.iter().map(text).collect::<Vec<_>>().join(", "))
             }

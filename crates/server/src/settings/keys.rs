@@ -21,6 +21,8 @@ pub(crate) struct Key {
     pub(crate) default: Option<&'static str>,
     /// Names of 4.0 and before, with the unit of a number that has none. A name may be older than its own unit.
     pub(crate) older: Vec<(&'static str, Option<&'static str>)>,
+    /// Cassandra 5.0 has no setting of this name.
+    pub(crate) is_own: bool,
 }
 
 impl Key {
@@ -35,11 +37,17 @@ impl Key {
 }
 
 pub(crate) fn keys() -> Vec<Key> {
-    let lines = include_str!("keys.txt").lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(parse).collect()
+    let (cassandras, own) = TABLE.split_once(OWN).unwrap_or((TABLE, ""));
+    let lines = |part: &'static str| part.lines().filter(|line| !line.starts_with('#'));
+    let cassandras = lines(cassandras).filter_map(|line| parse(line, false));
+    cassandras.chain(lines(own).filter_map(|line| parse(line, true))).collect()
 }
 
-fn parse(line: &'static str) -> Option<Key> {
+const TABLE: &str = include_str!("keys.txt");
+/// Begins the part of the table that is not Cassandra's.
+const OWN: &str = "# Halcyon's own";
+
+fn parse(line: &'static str, is_own: bool) -> Option<Key> {
     let support = match line.as_bytes().first() {
         Some(b'*') => Support::Obeyed,
         Some(b'!') => Support::Refused,
@@ -54,6 +62,7 @@ fn parse(line: &'static str) -> Option<Key> {
         kind: Kind::of(kind),
         default: (default != "null").then_some(default),
         older: older.map(|(name, unit)| (name, (unit != "-").then_some(unit))).collect(),
+        is_own,
     })
 }
 
@@ -65,8 +74,9 @@ mod tests {
     #[test]
     fn the_table_is_sound() {
         let keys = keys();
-        let lines = include_str!("keys.txt").lines().filter(|line| !line.starts_with('#')).count();
+        let lines = TABLE.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(keys.len(), lines);
+        assert!(keys.iter().any(|key| key.is_own));
         let mut names: Vec<_> = keys.iter().map(|key| key.name).collect();
         names.sort_unstable();
         names.dedup();

@@ -14,6 +14,7 @@ mod file;
 mod guardrails;
 mod keys;
 mod limits;
+mod listed;
 mod log;
 mod password_policy;
 mod protection;
@@ -41,6 +42,7 @@ use crate::request_log::options::RequestLogOptions;
 use file::Node;
 pub(crate) use guardrails::GivenGuardrails;
 use keys::{Key, Support};
+use listed::Listed;
 pub(crate) use log::SpanOptions;
 pub(crate) use running::RunningSettings;
 
@@ -200,7 +202,7 @@ pub struct Settings {
     /// The guardrails that the file sets.
     pub(crate) given_guardrails: GivenGuardrails,
     /// All settings as `system_views.settings` shows them.
-    pub listed: Vec<(String, Option<String>)>,
+    pub(crate) listed: Listed,
     /// Keys of the file that Halcyon ignores.
     pub meaningless: Vec<&'static str>,
 }
@@ -256,6 +258,7 @@ impl Settings {
         else {
             return Err(Error::Refused("a setting cannot be read".to_owned()));
         };
+        let listed = values.listed(&transport, &engine, &data_dir);
         let settings = Settings {
             cluster_name: values.node("cluster_name").and_then(|_| values.text("cluster_name")),
             data_center: place.as_ref().map(|(data_center, _)| data_center.clone()),
@@ -277,7 +280,7 @@ impl Settings {
             log,
             denylist,
             given_guardrails: values.given_guardrails(),
-            listed: values.listed(),
+            listed,
             meaningless: values.meaningless(),
             data_dir,
         };
@@ -358,7 +361,7 @@ impl Values {
 
     /// Of Cassandra's `Config`: 16 if there are none.
     fn num_tokens(&self) -> Result<usize> {
-        Ok(self.count_within("num_tokens", 1, 1536)?.unwrap_or(16))
+        Ok(self.count_within("num_tokens", 1, 1536)?.unwrap_or_default())
     }
 
     /// A number of things that there have to be some of.
@@ -534,22 +537,6 @@ impl Values {
     fn port(&self, name: &str) -> Result<Option<u16>> {
         let number = self.integer(name)?;
         number.map(u16::try_from).transpose().map_err(|_| self.wrong(name, "0 to 65535"))
-    }
-
-    fn listed(&self) -> Vec<(String, Option<String>)> {
-        let mut listed: Vec<_> = self
-            .keys
-            .iter()
-            .map(|key| {
-                let value = match self.node(key.name) {
-                    Some(node) => Some(node.to_string()),
-                    None => key.default.map(str::to_owned),
-                };
-                (key.name.to_owned(), value)
-            })
-            .collect();
-        listed.sort();
-        listed
     }
 
     fn meaningless(&self) -> Vec<&'static str> {

@@ -2,7 +2,6 @@
 //!
 //! A change holds until the node stops; the file is the operator's own. A value means here what it means in the file.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +12,14 @@ use halcyon_model::units;
 use halcyon_query::{RequestLimits, Timeout};
 
 use super::guardrails::{self, GivenGuardrails};
+use super::listed::{Listed, with_older_names};
 use super::{Error, Result};
 use super::{SavedCaches, Settings, Switch, value};
 use crate::slow_queries::SlowQueries;
 
 /// All settings as they are in force.
 pub(crate) struct RunningSettings {
-    listed: Mutex<BTreeMap<String, Option<String>>>,
+    listed: Mutex<Listed>,
     guardrails: Mutex<GivenGuardrails>,
     slow_queries: Arc<SlowQueries>,
     limits: RequestLimits,
@@ -79,7 +79,7 @@ impl RunningSettings {
             limits,
             saved_caches: settings.saved_caches.clone(),
             allow_older_protocols: settings.transport.allow_older_protocols.clone(),
-            listed: Mutex::new(settings.listed.iter().cloned().collect()),
+            listed: Mutex::new(settings.listed.clone()),
             guardrails: Mutex::new(settings.given_guardrails.clone()),
         }
     }
@@ -98,8 +98,9 @@ impl RunningSettings {
         Ok(())
     }
 
-    pub(crate) fn all(&self) -> BTreeMap<String, Option<String>> {
-        self.listed.lock().clone()
+    /// Under present names and older ones.
+    pub(crate) fn all(&self) -> Listed {
+        with_older_names(&self.listed.lock())
     }
 
     /// Shows a value that is in force already.
@@ -180,7 +181,7 @@ impl RunningSettings {
     fn change_auth_cache(
         &self,
         cache: AuthCache,
-        settings: &BTreeMap<String, Option<String>>,
+        settings: &Listed,
         given: Given<'_>,
     ) -> Result<()> {
         let [validity, interval, entries, active] =

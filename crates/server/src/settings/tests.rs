@@ -32,7 +32,7 @@ fn a_stock_file_is_taken() {
     assert_eq!(settings.engine.version, Some(Version::NB));
     assert!(settings.meaningless.contains(&"hinted_handoff_enabled"));
     assert!(!settings.meaningless.contains(&"cluster_name"));
-    let listed: BTreeMap<_, _> = settings.listed.into_iter().collect();
+    let listed = settings.listed;
     assert_eq!(listed["num_tokens"].as_deref(), Some("16"));
     assert_eq!(listed["max_value_size"].as_deref(), Some("256MiB"));
     assert_eq!(listed["initial_token"], None);
@@ -717,8 +717,7 @@ fn guardrails_are_checked_at_the_start() {
     }
     let settings =
         load("keyspace_count_warn_threshold: 40\ntable_count_warn_threshold: 150\n").unwrap();
-    let listed =
-        |name: &str| settings.listed.iter().find(|(known, _)| known == name).unwrap().1.clone();
+    let listed = |name: &str| settings.listed[name].clone();
     assert_eq!(listed("keyspaces_warn_threshold").as_deref(), Some("35"));
     assert_eq!(listed("tables_warn_threshold").as_deref(), Some("102"));
 }
@@ -772,4 +771,52 @@ fn the_log_is_as_the_settings_say() {
         let error = load(wrong).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }
+}
+
+/// Proves that `system_views.settings` has the rows and values of Cassandra 5.0.9 with the same file, but for what each node decides itself
+/// and for what concerns Halcyon alone.
+#[test]
+fn settings_are_listed_as_cassandra_lists_them() {
+    let settings = load(include_str!("recorded/5.0.9.yaml")).unwrap();
+    let mut found = listed::with_older_names(&settings.listed);
+    for key in keys::keys().iter().filter(|key| key.is_own) {
+        assert!(found.remove(key.name).is_some(), "{}", key.name);
+    }
+    let value = |text| match text {
+        "null" => None,
+        "\"\"" => Some(String::new()),
+        text => Some(text.to_owned()),
+    };
+    let recorded =
+        include_str!("recorded/5.0.9.txt").lines().filter_map(|row| row.split_once('\t'));
+    let recorded: BTreeMap<_, _> =
+        recorded.map(|(name, text)| (name.to_owned(), value(text))).collect();
+    assert_eq!(found.keys().collect::<Vec<_>>(), recorded.keys().collect::<Vec<_>>());
+    let differ = found.iter().filter(|(name, value)| recorded[*name] != **value);
+    let differ: Vec<_> = differ.map(|(name, _)| name.as_str()).collect();
+    let of_memory =
+        |name: &str| name.contains("memtable_") || name.starts_with("index_summary_capacity");
+    let decided: Vec<_> = differ.iter().filter(|name| !of_memory(name)).collect();
+    let not_had = [
+        "concurrent_validations",
+        // The node that was asked had these from properties of its JVM.
+        "disk_access_mode",
+        "disk_failure_policy",
+        // In the order of a hash set.
+        "hinted_handoff_disabled_datacenters",
+        "internode_max_message_size",
+        "internode_max_message_size_in_bytes",
+        "memtable.configurations",
+        "networking_cache_size",
+        "networking_cache_size_in_mb",
+        "paxos_repair_parallelism",
+        "repair.retries.enabled",
+        "repair.retries.maxAttempts.value",
+        "repair_command_pool_size",
+        "repair_session_space",
+        "repair_session_space_in_mb",
+        // Cassandra shows where a key is.
+        "transparent_data_encryption_options.key_provider.parameters",
+    ];
+    assert_eq!(decided, not_had.iter().collect::<Vec<_>>());
 }

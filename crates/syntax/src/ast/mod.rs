@@ -34,6 +34,16 @@ pub struct QualifiedName {
     pub name: String,
 }
 
+/// As it is written, without quotes.
+impl fmt::Display for QualifiedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.keyspace {
+            Some(keyspace) => write!(f, "{keyspace}.{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
 /// A column, field or option name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {

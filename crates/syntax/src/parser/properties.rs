@@ -4,11 +4,11 @@ use super::cursor::Cursor;
 use super::term::{constant, map};
 use super::words;
 use crate::ast::{LiteralKind, Name, OptionValue, Properties, RawTerm, TableOption};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lexer::TokenKind;
 
-/// Nothing, or `WITH property AND property …`.
-pub(super) fn properties(cursor: &mut Cursor<'_>) -> Result<Properties> {
+/// Nothing, or `WITH property AND property …`. `of` names the table or view in refusals.
+pub(super) fn properties(cursor: &mut Cursor<'_>, of: &str) -> Result<Properties> {
     let mut properties = Properties::default();
     if !cursor.eat_word("with") {
         return Ok(properties);
@@ -19,7 +19,20 @@ pub(super) fn properties(cursor: &mut Cursor<'_>) -> Result<Properties> {
             cursor.next();
             cursor.expect_words(&["order", "by"])?;
             cursor.expect_symbol("(")?;
-            properties.clustering_order.extend(cursor.list(ordering)?);
+            loop {
+                let ordered = ordering(cursor)?;
+                let is_same = |known: &(Name, bool)| known.0.text == ordered.0.text;
+                if properties.clustering_order.iter().any(is_same) {
+                    return Err(Error::InvalidRequest(format!(
+                        "Duplicate column '{}' in CLUSTERING ORDER BY clause for {of}",
+                        ordered.0.text
+                    )));
+                }
+                properties.clustering_order.push(ordered);
+                if !cursor.eat_symbol(",") {
+                    break;
+                }
+            }
             cursor.expect_symbol(")")?;
         } else if cursor.is_word("compact") && cursor.peek_ahead(1).is_word("storage") {
             cursor.next();

@@ -34,7 +34,7 @@ pub(super) fn create_table(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     }
     let closing = cursor.location();
     cursor.expect_symbol(")")?;
-    table.properties = properties(cursor)?;
+    table.properties = properties(cursor, &described(&table))?;
     if cursor.is_script && table.primary_keys.is_empty() {
         let what = format!("table {} has no PRIMARY KEY", table.name.name);
         return Err(Error::Invalid { location: closing, what });
@@ -42,7 +42,12 @@ pub(super) fn create_table(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     Ok(StatementKind::CreateTable(table))
 }
 
-/// A column, or `PRIMARY KEY ( … )`.
+/// As Cassandra's refusals of a text name it.
+fn described(table: &CreateTable) -> String {
+    format!("table '{}'", table.name)
+}
+
+/// A column, or `PRIMARY KEY ( … )`. What is declared twice is refused before the text behind it is read.
 fn definition(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
     let location = cursor.location();
     let key = if cursor.eat_word("primary") {
@@ -51,6 +56,13 @@ fn definition(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
     } else {
         let column = column(cursor)?;
         let name = column.name.clone();
+        if !cursor.is_script && table.columns.iter().any(|other| other.name.text == name.text) {
+            let table = described(table);
+            return Err(Error::InvalidRequest(format!(
+                "Duplicate column '{}' declaration for {table}",
+                name.text
+            )));
+        }
         table.columns.push(column);
         if !cursor.eat_word("primary") {
             return Ok(());
@@ -58,9 +70,14 @@ fn definition(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
         cursor.expect_word("key")?;
         PrimaryKey { partition_key: vec![name], clustering: Vec::new() }
     };
-    if cursor.is_script && !table.primary_keys.is_empty() {
-        let what = "the table has a primary key already".to_owned();
-        return Err(Error::Invalid { location, what });
+    if !table.primary_keys.is_empty() {
+        return Err(match cursor.is_script {
+            true => Error::invalid(location, "the table has a primary key already"),
+            false => Error::InvalidRequest(format!(
+                "Multiple PRIMARY KEY specified for {} (exactly one required)",
+                described(table)
+            )),
+        });
     }
     table.primary_keys.push(key);
     Ok(())
@@ -164,7 +181,7 @@ pub(super) fn create_view(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     let has_markers = cursor.markers > markers;
     cursor.expect_words(&["primary", "key"])?;
     let primary_key = primary_key_list(cursor)?;
-    let properties = properties(cursor)?;
+    let properties = properties(cursor, &format!("view '{name}'"))?;
     if properties.compact_storage {
         return Err(
             cursor.refused("COMPACT STORAGE tables are not allowed starting with version 4.0")

@@ -12,14 +12,18 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 
-/** Values of several types in a fixed order: the parts of a tuple or user type. */
+/**
+ * Values of several types in a fixed order: the parts of a tuple or user type.
+ *
+ * They stay as they are serialized, for an empty one is not null, and is returned as it came.
+ */
 public abstract class AbstractData<T extends AbstractData<T>> {
     final DataType type;
-    final Object[] values;
+    final ByteBuffer[] values;
 
     AbstractData(DataType type) {
         this.type = type;
-        this.values = new Object[type.parts().size()];
+        this.values = new ByteBuffer[type.parts().size()];
     }
 
     @SuppressWarnings("unchecked")
@@ -27,7 +31,7 @@ public abstract class AbstractData<T extends AbstractData<T>> {
         DataType part = type.parts().get(check(i));
         if (value != null && !part.javaClass().isInstance(value))
             throw new IllegalArgumentException("Invalid value for CQL type " + part.cqlName());
-        values[i] = value;
+        values[i] = value == null ? null : ByteBuffer.wrap(part.decompose(value));
         return (T) this;
     }
 
@@ -40,7 +44,7 @@ public abstract class AbstractData<T extends AbstractData<T>> {
     abstract int index(String name);
 
     private <V> V of(int i, Class<V> wanted) {
-        return wanted.cast(values[check(i)]);
+        return wanted.cast(getObject(i));
     }
 
     private <V extends Number> V number(int i, Class<V> wanted, V zero) {
@@ -65,7 +69,8 @@ public abstract class AbstractData<T extends AbstractData<T>> {
     }
 
     public Object getObject(int i) {
-        return values[check(i)];
+        ByteBuffer value = values[check(i)];
+        return value == null ? null : type.parts().get(i).compose(value.duplicate());
     }
 
     public Object getObject(String name) {

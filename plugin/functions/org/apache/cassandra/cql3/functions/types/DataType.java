@@ -203,7 +203,7 @@ public final class DataType {
             default: {
                 AbstractData<?> data = kind == Kind.UDT ? new UDTValue(this) : new TupleValue(this);
                 for (int i = 0; i < parts.size() && in.hasRemaining(); i++)
-                    data.values[i] = parts.get(i).compose(framed(in));
+                    data.values[i] = framed(in);
                 return data;
             }
         }
@@ -309,7 +309,7 @@ public final class DataType {
             default: {
                 AbstractData<?> data = (AbstractData<?>) value;
                 for (int i = 0; i < parts.size(); i++)
-                    out.framed(parts.get(i).decompose(data.values[i]));
+                    out.framed(data.values[i] == null ? null : rest(data.values[i].duplicate()));
             }
         }
         return out.toByteArray();
@@ -379,7 +379,7 @@ public final class DataType {
             out.append(i == 0 ? "" : ",");
             if (isUdt())
                 out.append(names.get(i)).append(':');
-            Object value = data.values[i];
+            Object value = data.getObject(i);
             out.append(value instanceof String ? "'" + value + "'" : value == null ? "NULL" : value.toString());
         }
         return isUdt() ? "{" + out + "}" : "(" + out + ")";

@@ -233,7 +233,8 @@ def of_empty_tuples():
     for k, part in enumerate((bytes(4), b"\xff\xff\xff\xff")):
         yield f"INSERT INTO x.w (k, t) VALUES ({k}, ?)", (part * len(GETTERS),)
     parts = [f'a.isNull({n}) + " " + a.getObject({n}) + " " + a.{getter.replace("%", str(n))}' for n, getter in enumerate(GETTERS.values())]
-    yield function("wide", f"a {wide}", "text", f"return {' + \";\" + '.join(parts)};"), ()
+    shown = ' + ";" + '.join(parts)
+    yield function("wide", f"a {wide}", "text", f"return {shown};"), ()
     yield function("same_wide", f"a {wide}", wide, "return a;"), ()
     yield function("set_wide", f"a {wide}", wide, "a.setLong(0, 7L); a.setToNull(1); return a;"), ()
     yield function("equal", f"a {wide}", "boolean", "return a.equals(a) && a.getTupleValue(18) == a.getTupleValue(18);"), ()

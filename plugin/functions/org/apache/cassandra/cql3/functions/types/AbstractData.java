@@ -5,7 +5,6 @@ import java.math.BigInteger;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.Date;
 import java.util.List;
 import java.util.Map;
@@ -70,7 +69,9 @@ public abstract class AbstractData<T extends AbstractData<T>> {
 
     public Object getObject(int i) {
         ByteBuffer value = values[check(i)];
-        return value == null ? null : type.parts().get(i).compose(value.duplicate());
+        DataType part = type.parts().get(i);
+        Object composed = value == null ? null : part.compose(value.duplicate());
+        return composed == null ? part.ofNull() : composed;
     }
 
     public Object getObject(String name) {
@@ -152,20 +153,17 @@ public abstract class AbstractData<T extends AbstractData<T>> {
 
     @SuppressWarnings("unchecked")
     public <E> List<E> getList(int i, Class<E> elementsClass) {
-        List<E> value = of(i, List.class);
-        return value == null ? Collections.emptyList() : value;
+        return of(i, List.class);
     }
 
     @SuppressWarnings("unchecked")
     public <E> Set<E> getSet(int i, Class<E> elementsClass) {
-        Set<E> value = of(i, Set.class);
-        return value == null ? Collections.emptySet() : value;
+        return of(i, Set.class);
     }
 
     @SuppressWarnings("unchecked")
     public <K, V> Map<K, V> getMap(int i, Class<K> keysClass, Class<V> valuesClass) {
-        Map<K, V> value = of(i, Map.class);
-        return value == null ? Collections.emptyMap() : value;
+        return of(i, Map.class);
     }
 
     public boolean getBool(String name) {

@@ -172,6 +172,16 @@ public final class DataType {
         }
     }
 
+    /** What a part shows that is null: for collections an empty one. */
+    Object ofNull() {
+        switch (kind) {
+            case LIST: return new ArrayList<>();
+            case SET: return new LinkedHashSet<>();
+            case MAP: return new LinkedHashMap<>();
+            default: return null;
+        }
+    }
+
     private Object composeParts(ByteBuffer in) {
         switch (kind) {
             case LIST: {

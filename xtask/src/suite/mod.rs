@@ -63,7 +63,7 @@ impl Matrices {
     }
 }
 
-/// So many in a row run each case.
+/// How many in a row run each case.
 const LANDINGS: usize = 5;
 
 pub(crate) fn run(oracle: bool, matrices: Matrices) -> ExitCode {

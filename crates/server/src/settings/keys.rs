@@ -1,6 +1,11 @@
 //! The table of all settings: names, kinds, defaults, older names.
 
+use std::collections::BTreeMap;
+
 use super::value::Kind;
+
+/// What settings show, by name; `None` is null.
+pub(crate) type Listed = BTreeMap<String, Option<String>>;
 
 /// What Halcyon makes of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

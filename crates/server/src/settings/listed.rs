@@ -5,7 +5,6 @@
 //! 3. Each name of 4.0 has a row, too: the same value in the unit of that name. A few settings kept their name when they got a unit, and
 //!    show the number alone.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use halcyon_engine::Options;
@@ -13,12 +12,9 @@ use halcyon_model::request::Consistency;
 use halcyon_model::units::settings::in_unit;
 
 use super::file::Node;
-use super::keys::{Key, keys};
+use super::keys::{Key, Listed, keys};
 use super::value::Kind;
 use super::{Transport, Values};
-
-/// Values by name; `None` is null.
-pub(crate) type Listed = BTreeMap<String, Option<String>>;
 
 /// A member of a setting that is a mapping: `audit_logging_options.enabled`.
 struct Member {

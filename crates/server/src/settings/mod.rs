@@ -41,8 +41,7 @@ use crate::log::{LogOptions, Threshold};
 use crate::request_log::options::RequestLogOptions;
 use file::Node;
 pub(crate) use guardrails::GivenGuardrails;
-use keys::{Key, Support};
-use listed::Listed;
+use keys::{Key, Listed, Support};
 pub(crate) use log::SpanOptions;
 pub(crate) use running::RunningSettings;
 
@@ -258,8 +257,8 @@ impl Settings {
         else {
             return Err(Error::Refused("a setting cannot be read".to_owned()));
         };
-        let listed = values.listed(&transport, &engine, &data_dir);
         let settings = Settings {
+            listed: values.listed(&transport, &engine, &data_dir),
             cluster_name: values.node("cluster_name").and_then(|_| values.text("cluster_name")),
             data_center: place.as_ref().map(|(data_center, _)| data_center.clone()),
             rack: place.map(|(_, rack)| rack),
@@ -280,7 +279,6 @@ impl Settings {
             log,
             denylist,
             given_guardrails: values.given_guardrails(),
-            listed,
             meaningless: values.meaningless(),
             data_dir,
         };

@@ -12,7 +12,8 @@ use halcyon_model::units;
 use halcyon_query::{RequestLimits, Timeout};
 
 use super::guardrails::{self, GivenGuardrails};
-use super::listed::{Listed, with_older_names};
+use super::keys::Listed;
+use super::listed::with_older_names;
 use super::{Error, Result};
 use super::{SavedCaches, Settings, Switch, value};
 use crate::slow_queries::SlowQueries;

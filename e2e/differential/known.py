@@ -42,6 +42,12 @@ def _is_internal(_schema, step, expected, found):
     return expected.code in _INTERNAL or is_late or names_object
 
 
+def _is_java(_schema, step, expected, found):
+    """Both compilers refuse the body, in the line that both name."""
+    lines = [re.findall(r"(?m)^(?:2200 Java source compilation failed:|Line \d+:)", answer.refused or "") for answer in (expected, found)]
+    return step.text.startswith("CREATE ") and lines[0] == lines[1] != []
+
+
 def _is_descending(schema, step, expected, found):
     """Of a column in descending order Cassandra does not know the type there."""
     descending = [name for text in schema for name in re.findall(r"(\w+) DESC", text)]
@@ -290,6 +296,7 @@ def _is_beside_slice(_schema, step, expected, found):
 
 KNOWN = [
     Known("docs/use/cql.md, syntax errors: the code is the same, the words are those of a generated parser", _is_syntax),
+    Known("docs/use/cql.md, errors of compilation: the words of another compiler", _is_java),
     Known("docs/use/cql.md, columns in descending order: casts to their own type, functions of their type, operators between constants", _is_descending),
     Known("docs/use/cql.md, min and max of timeuuid: a type that no driver knows", _is_time_uuid),
     Known("docs/use/cql.md, names of results: fields of a literal in the order of hashes", _is_order_of_fields),

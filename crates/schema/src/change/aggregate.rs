@@ -14,7 +14,7 @@ use super::context::{
 };
 use super::function::{
     Dropped, both_directives, check_thawed, event, event_arguments, find_dropped, is_compatible,
-    spelled, spelled_all, spelled_in,
+    spelled_in,
 };
 use crate::catalog::{Catalog, Keyspace};
 use crate::checks;
@@ -115,8 +115,9 @@ fn state_function<'a>(
 ) -> Result<&'a UserFunction> {
     let wanted = signature(&create.state_function, std::iter::once(state).chain(arguments));
     let shown = || {
-        let types = spelled_all(std::iter::once(&create.state_type).chain(&create.arguments));
-        format!("{}.{}({types})", keyspace.name, create.state_function)
+        let types = std::iter::once(&create.state_type).chain(&create.arguments);
+        let types: Vec<_> = types.map(|text| spelled_in(text, keyspace)).collect();
+        format!("{}.{}({})", keyspace.name, create.state_function, types.join(", "))
     };
     if keyspace.functions.aggregates.contains_key(&wanted) {
         return Err(invalid(format!("State function {} isn't a scalar function", shown())));
@@ -140,7 +141,7 @@ fn final_function<'a>(
     state: &CqlType,
 ) -> Result<&'a UserFunction> {
     let wanted = signature(name, [state]);
-    let shown = format!("{}.{name}({})", keyspace.name, spelled(&create.state_type));
+    let shown = format!("{}.{name}({})", keyspace.name, spelled_in(&create.state_type, keyspace));
     if keyspace.functions.aggregates.contains_key(&wanted) {
         return Err(invalid(format!("Final function {shown} isn't a scalar function")));
     }

@@ -38,7 +38,7 @@ pub(super) fn alter(
     let found = catalog.keyspace(keyspace).and_then(|of| Some((of, of.tables.get(&name.name)?)));
     let Some((known, table)) = found else {
         if let TableChange::Options(options) = change {
-            table_options::validate_alone(options)?;
+            table_options::check_values(options)?;
         }
         if if_exists {
             return Ok(unchanged(catalog));

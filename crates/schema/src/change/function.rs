@@ -27,7 +27,7 @@ pub(super) fn check_thawed(what: &str, spelled: &str) -> Result<()> {
 }
 
 /// A type as messages show it.
-pub(super) fn spelled(text: &TypeText) -> &str {
+fn spelled(text: &TypeText) -> &str {
     without_needless(&text.text)
 }
 
@@ -77,6 +77,10 @@ pub fn new_function(
 ) -> Result<UserFunction> {
     let keyspace = keyspace_name(&create.name, context)?;
     let name = &create.name.name;
+    let looked_up = match catalog.keyspace(keyspace) {
+        Some(known) => types_that_permissions_need(create, known)?,
+        None => 0,
+    };
     system_keyspace(catalog, keyspace)?;
     if create.if_not_exists && create.replace {
         return Err(both_directives());
@@ -92,8 +96,11 @@ pub fn new_function(
             "Duplicate argument names for given function {name} with argument names [{names}]"
         )));
     }
-    let is_thawed = |(_, text): &(_, TypeText)| check_thawed("Argument", &unquoted(text));
-    create.arguments.iter().try_for_each(is_thawed)?;
+    for (place, (_, text)) in create.arguments.iter().enumerate() {
+        let known = catalog.keyspace(keyspace).filter(|_| place < looked_up);
+        let shown = known.map_or_else(|| unquoted(text), |known| spelled_in(text, known));
+        check_thawed("Argument", &shown)?;
+    }
     check_thawed("Return type", &unquoted(&create.returns))?;
     let known = existing(catalog, keyspace)?;
     let argument = |(name, text): &(halcyon_syntax::ast::Name, TypeText)| {
@@ -108,6 +115,26 @@ pub fn new_function(
         language: create.language.clone(),
         body: create.body.clone(),
     })
+}
+
+/// How many types of arguments Cassandra looks up before anything else: to ask for permissions it compares them with those of overloads
+/// that have as many, up to the first that differs. A type has its keyspace in messages from then on.
+fn types_that_permissions_need(create: &CreateFunction, known: &Keyspace) -> Result<usize> {
+    let name = &create.name.name;
+    let scalars = known.functions.scalars_named(name);
+    let scalars = scalars.map(|of| of.arguments.iter().map(|(_, of)| of).collect::<Vec<_>>());
+    let aggregates = known.functions.aggregates_named(name);
+    let aggregates = aggregates.map(|of| of.arguments.iter().collect());
+    let mut most = 0;
+    for overload in scalars.chain(aggregates).filter(|of| of.len() == create.arguments.len()) {
+        for (place, ((_, text), of)) in create.arguments.iter().zip(overload).enumerate() {
+            most = most.max(place + 1);
+            if resolve(text, known)? != *of {
+                break;
+            }
+        }
+    }
+    Ok(most)
 }
 
 pub(super) fn both_directives() -> Error {

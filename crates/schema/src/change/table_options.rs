@@ -21,9 +21,14 @@ pub(super) fn for_new_table(
     Ok(options)
 }
 
+/// What is wrong whatever the table is: Cassandra reads the values to ask its guardrails, before it looks for the table.
+pub(super) fn check_values(stated: &[TableOption]) -> Result<()> {
+    read_values(&mut TableOptions::default(), stated)
+}
+
 /// Cassandra validates what ALTER states over the defaults, not over what the table has (`TableAttributes.validate`): a
-/// `min_index_interval` above the table's own `max_index_interval` is accepted. It does so before it looks for the table.
-pub(super) fn validate_alone(stated: &[TableOption]) -> Result<()> {
+/// `min_index_interval` above the table's own `max_index_interval` is accepted.
+fn validate_alone(stated: &[TableOption]) -> Result<()> {
     let mut alone = TableOptions::default();
     read(&mut alone, stated)?;
     alone.complete();

@@ -33,6 +33,8 @@ pub(super) struct Cursor<'a> {
     attempts: usize,
     /// Scripts may contain the syntax of newer versions of Cassandra.
     pub(super) is_script: bool,
+    /// The first fault behind which Cassandra reads on.
+    pub(super) noted: Option<Error>,
 }
 
 /// A position to which the cursor can return.
@@ -60,6 +62,7 @@ impl<'a> Cursor<'a> {
             height: 0,
             attempts: 0,
             is_script: false,
+            noted: None,
         }
     }
 
@@ -239,6 +242,25 @@ impl<'a> Cursor<'a> {
     /// An error whose message in Cassandra has no position.
     pub(super) fn refused(&self, message: impl Into<String>) -> Error {
         Error::Syntax { location: self.location(), message: message.into() }
+    }
+
+    /// An error without a position behind which Cassandra reads on (`addRecognitionError`): an action that throws later goes first.
+    pub(super) fn note(&mut self, message: impl Into<String>) -> Result<()> {
+        let error = self.refused(message);
+        if self.attempts > 0 || self.is_script {
+            return Err(error);
+        }
+        self.noted.get_or_insert(error);
+        Ok(())
+    }
+
+    /// What a rule that has read all of its text answers, given what was noted on the way.
+    pub(super) fn concluded<T>(&mut self, found: Result<T>) -> Result<T> {
+        match (found, self.noted.take()) {
+            (Err(thrown @ Error::InvalidRequest(_)), _) => Err(thrown),
+            (_, Some(noted)) => Err(noted),
+            (found, None) => found,
+        }
     }
 
     /// The error of an action in Cassandra's grammar that throws.

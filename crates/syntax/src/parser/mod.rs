@@ -48,9 +48,8 @@ pub fn parse_relations(text: &str) -> Result<Vec<Relation>> {
 pub fn parse_term(text: &str) -> Result<RawTerm> {
     let tokens = tokens(text);
     let mut cursor = Cursor::new(text, &tokens);
-    let term = term::term(&mut cursor)?;
-    cursor.expect_end()?;
-    Ok(term)
+    let term = term::term(&mut cursor).and_then(|term| cursor.expect_end().map(|()| term));
+    cursor.concluded(term)
 }
 
 /// Parses one statement, which may be closed by `;`. Errors are Cassandra's, word for word where that is feasible.
@@ -90,8 +89,9 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
 fn parse_one(text: &str, tokens: &[Token<'_>]) -> Result<Statement> {
     let mut cursor = Cursor::new(text, tokens);
     let location = cursor.location();
-    let kind = statement(&mut cursor)?;
-    while cursor.eat_symbol(";") {}
-    cursor.expect_end()?;
-    Ok(Statement { location, kind })
+    let kind = statement(&mut cursor).and_then(|kind| {
+        while cursor.eat_symbol(";") {}
+        cursor.expect_end().map(|()| kind)
+    });
+    Ok(Statement { location, kind: cursor.concluded(kind)? })
 }

@@ -61,8 +61,7 @@ pub(super) fn options(cursor: &mut Cursor<'_>) -> Result<Vec<TableOption>> {
 fn push(cursor: &mut Cursor<'_>, options: &mut Vec<TableOption>) -> Result<()> {
     let option = option(cursor)?;
     if options.iter().any(|known| known.name.text == option.name.text) {
-        let what = format!("Multiple definitions for property '{}'", option.name.text);
-        return Err(cursor.refused(what));
+        return cursor.note(format!("Multiple definitions for property '{}'", option.name.text));
     }
     options.push(option);
     Ok(())

@@ -178,12 +178,12 @@ fn push_class(cursor: &mut Cursor<'_>, text: &mut String) -> Result<()> {
             } else {
                 format!("org.apache.cassandra.db.marshal.{unknown}")
             };
-            return Err(cursor.refused(format!(
+            cursor.note(format!(
                 "Error setting type {class}: Unable to find abstract-type class '{full}'"
-            )));
+            ))?;
         }
         Err(error) if !cursor.is_script => {
-            return Err(cursor.refused(format!("Cannot parse type {class}: {error}")));
+            cursor.note(format!("Cannot parse type {class}: {error}"))?;
         }
         _ => {}
     }
@@ -237,10 +237,10 @@ fn push_frozen(cursor: &mut Cursor<'_>, text: &mut String, depth: usize) -> Resu
         && !cursor.peek_ahead(1).is_symbol(".");
     push_type(cursor, text, (depth + 1, true))?;
     if is_native && !cursor.is_script {
-        return Err(cursor.refused(format!(
+        cursor.note(format!(
             "frozen<> is only allowed on collections, tuples, and user-defined types (got {})",
             inner.text.to_ascii_lowercase()
-        )));
+        ))?;
     }
     cursor.expect_symbol(">").map(drop)
 }

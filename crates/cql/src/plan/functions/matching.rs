@@ -63,6 +63,14 @@ pub fn assignable(from: &CqlType, to: &CqlType) -> Match {
     }
 }
 
+/// Of the types of a literal's elements, the first that all of them may stand for (`Lists.getPreferredCompatibleType`). Elements whose type
+/// is not known do not count.
+pub fn preferred(types: impl Iterator<Item = Option<CqlType>>) -> Option<CqlType> {
+    let types: Vec<CqlType> = types.flatten().collect();
+    let takes_all = |to: &&CqlType| types.iter().all(|from| assignable(from, to).is_assignable());
+    types.iter().find(takes_all).cloned()
+}
+
 /// Every value of `from` is one of `to` (`isValueCompatibleWith`).
 fn value_compatible(from: &CqlType, to: &CqlType) -> bool {
     use CqlType as T;
@@ -79,6 +87,11 @@ fn value_compatible(from: &CqlType, to: &CqlType) -> bool {
         (T::Map(k, v), T::Map(l, w)) => value_compatible(k, l) && value_compatible(v, w),
         (T::Tuple(a), T::Tuple(b)) => {
             a.len() <= b.len() && a.iter().zip(b).all(|(a, b)| value_compatible(a, b))
+        }
+        // A user type is a tuple with names.
+        (T::Udt(a), T::Tuple(b)) => {
+            let fields = a.fields.iter().map(|(_, field)| field);
+            a.fields.len() <= b.len() && fields.zip(b).all(|(a, b)| value_compatible(a, b))
         }
         (T::Udt(a), T::Udt(b)) => {
             a.name == b.name

@@ -301,8 +301,7 @@ fn aggregates(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> 
         return Ok(NUMBERS.into_iter().map(of).collect());
     }
     let of = match (arguments, which) {
-        // Nulls and markers may be counted.
-        ([argument], Aggregate::Count) => argument.compatible_type(),
+        // What is counted is taken for bytes, which each column, null and marker is; literals of several values are not.
         (_, Aggregate::Count) => None,
         ([_], _) => inferred(name, arguments, 0, "any")?,
         _ => return Err(wrong_number(name, "any")),

@@ -170,6 +170,10 @@ impl<'a, 'b> Preparing<'a, 'b> {
         // The type of a hint is frozen, that of a column of cells is not.
         let is_of_cells = matches!(of.raw, RawSelector::Column(_))
             && of.exact.as_ref().is_some_and(CqlType::is_multi_cell);
+        // Cassandra looks up the names of fields where it asks whether the value fits.
+        if let Some(unknown) = unknown_field(of.raw, &to) {
+            return Err(unknown);
+        }
         let fits = || SelectorArgument::new(of, self.to).matches(&to).is_assignable();
         if !is_of_cells && (!is_asked || fits()) {
             let item = self.selector(of, Some(&to))?;
@@ -200,7 +204,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
         let (steps, _) = self.steps(of.raw, &cql_type)?;
         let fetch = self.selection.fetch(column, true);
         let returns = time_type(kind, &cql_type, of.raw);
-        let list = matches!(returns, CqlType::List(_));
+        let list = matches!(returns.thawed(), CqlType::List(_));
         Ok(Item {
             selector: Selector::Time { fetch, kind, steps, list, cql_type },
             cql_type: returns,
@@ -250,7 +254,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
         let key = self.add_term(key, &name, key_type, Usage::Element(names::name(selected.raw)))?;
         let cql_type = of.cql_type.clone();
         let selector = Selector::Element { of: Box::new(of.selector), cql_type, key };
-        Ok(Item { selector, cql_type: value_type })
+        Ok(Item { selector, cql_type: value_type.freeze() })
     }
 
     fn slice(
@@ -407,14 +411,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
         fields: Vec<(&Name, &RawSelector)>,
         udt: Box<UserType>,
     ) -> Result<Item> {
-        let is_field = |name: &str| udt.fields.iter().any(|(of, _)| of == name.as_bytes());
-        if let Some((unknown, _)) = fields.iter().find(|(name, _)| !is_field(&name.text)) {
-            return Err(Error::InvalidRequest(format!(
-                "Unknown field '{}' in value of user defined type {}",
-                unknown.text,
-                String::from_utf8_lossy(&udt.name)
-            )));
-        }
+        check_fields(fields.iter().map(|(name, _)| *name), &udt)?;
         let given: HashMap<&[u8], &RawSelector> =
             fields.into_iter().map(|(name, raw)| (name.text.as_bytes(), raw)).collect();
         let null = RawSelector::Term(RawTerm::Null);
@@ -479,6 +476,59 @@ fn no_collection(what: &str, cql_type: &CqlType, selector: &RawSelector) -> Erro
     Error::InvalidRequest(format!(
         "Invalid {what} selection: {name} {is}of type {cql_type} is not a collection"
     ))
+}
+
+fn check_fields<'a>(mut names: impl Iterator<Item = &'a Name>, udt: &UserType) -> Result<()> {
+    let is_field = |name: &Name| udt.fields.iter().any(|(of, _)| of == name.text.as_bytes());
+    match names.find(|name| !is_field(name)) {
+        None => Ok(()),
+        Some(unknown) => Err(Error::InvalidRequest(format!(
+            "Unknown field '{}' in value of user defined type {}",
+            unknown.text,
+            String::from_utf8_lossy(&udt.name)
+        ))),
+    }
+}
+
+/// The refusal of the first field that a literal names and its type does not have, at any depth.
+fn unknown_field(raw: &RawSelector, to: &CqlType) -> Option<Error> {
+    match (raw, to.thawed()) {
+        (RawSelector::Map(raws), CqlType::Udt(udt)) => {
+            let named = raws.iter().filter_map(|(key, value)| match key {
+                RawSelector::Column(name) => Some((name, value)),
+                _ => None,
+            });
+            unknown_field_of(named, udt)
+        }
+        (RawSelector::UserType(fields), CqlType::Udt(udt)) => {
+            unknown_field_of(fields.iter().map(|(name, value)| (name, value)), udt)
+        }
+        (
+            RawSelector::List(items) | RawSelector::Set(items),
+            CqlType::List(e) | CqlType::Set(e),
+        ) => items.iter().find_map(|item| unknown_field(item, e)),
+        (RawSelector::Map(raws), CqlType::Map(key, value)) => {
+            let mut both = raws.iter().flat_map(|(k, v)| [(k, key), (v, value)]);
+            both.find_map(|(raw, of)| unknown_field(raw, of))
+        }
+        (RawSelector::Tuple(items), CqlType::Tuple(types)) => {
+            items.iter().zip(types).find_map(|(item, of)| unknown_field(item, of))
+        }
+        _ => None,
+    }
+}
+
+fn unknown_field_of<'a>(
+    named: impl Iterator<Item = (&'a Name, &'a RawSelector)> + Clone,
+    udt: &UserType,
+) -> Option<Error> {
+    if let Err(unknown) = check_fields(named.clone().map(|(name, _)| name), udt) {
+        return Some(unknown);
+    }
+    let type_of = |name: &Name| udt.fields.iter().find(|(of, _)| of == name.text.as_bytes());
+    named
+        .filter_map(|(name, value)| Some((value, &type_of(name)?.1)))
+        .find_map(|(value, of)| unknown_field(value, of))
 }
 
 /// The type of the keys of what is sliced.

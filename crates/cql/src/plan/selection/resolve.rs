@@ -10,7 +10,7 @@ use halcyon_syntax::{Error, Result};
 
 use super::{TimeKind, names};
 use crate::plan::functions::{
-    self, Argument, Function, Match, Scope, assignable, count_rows, operator_name,
+    self, Argument, Function, Match, Scope, assignable, count_rows, operator_name, preferred,
 };
 use crate::plan::restrictions::{find_column, receiver};
 use crate::plan::term::{Inference, Preparation, RawArgument};
@@ -193,7 +193,7 @@ pub(super) fn time_type(kind: TimeKind, column: &CqlType, of: &RawSelector) -> C
     if !column.is_multi_cell() || is_of_one_cell(of) || kind == TimeKind::MaxWriteTime {
         return one;
     }
-    CqlType::List(Box::new(one))
+    CqlType::List(Box::new(one)).freeze()
 }
 
 /// Whether an element or a field is asked, which is of one cell at most.
@@ -339,11 +339,11 @@ fn match_fields<'n, 'r>(
 }
 
 fn compatible_type<'r>(of: &Resolved<'r>, inference: &Inference<'r>) -> Option<CqlType> {
-    let first = || compatible_type(of.parts.first()?, inference);
+    let element = || preferred(of.parts.iter().map(|part| compatible_type(part, inference)));
     match of.raw {
         RawSelector::Term(raw) => RawArgument { raw, inference }.compatible_type(),
-        RawSelector::List(_) => first().map(|element| CqlType::List(Box::new(element)).freeze()),
-        RawSelector::Set(_) => first().map(|element| CqlType::Set(Box::new(element)).freeze()),
+        RawSelector::List(_) => element().map(|element| CqlType::List(Box::new(element)).freeze()),
+        RawSelector::Set(_) => element().map(|element| CqlType::Set(Box::new(element)).freeze()),
         // One selector in parentheses may be no tuple.
         RawSelector::Tuple(items) if items.len() == 1 => None,
         RawSelector::Tuple(_) => {

@@ -13,7 +13,7 @@ use halcyon_model::types::TypeError;
 use super::literal;
 use crate::plan::execution::Work;
 use crate::plan::functions::{
-    self, Argument, Body, Function, Match, Scalar, Scope, assignable, operator_name,
+    self, Argument, Body, Function, Match, Scalar, Scope, assignable, operator_name, preferred,
 };
 use halcyon_schema::catalog::Catalog;
 use halcyon_syntax::ast::{ArithmeticOperator, QualifiedName, RawTerm, TypeText};
@@ -271,12 +271,13 @@ impl<'r> Inference<'r> {
             // A list or a vector.
             RawTerm::List(_) => None,
             RawTerm::Map(entries) => {
-                let (key, value) = entries.first()?;
-                let (key, value) = (self.compatible_type(key)?, self.compatible_type(value)?);
-                Some(CqlType::Map(Box::new(key), Box::new(value)))
+                let key = preferred(entries.iter().map(|(key, _)| self.compatible_type(key)))?;
+                let value = entries.iter().map(|(_, value)| self.compatible_type(value));
+                Some(CqlType::Map(Box::new(key), Box::new(preferred(value)?)))
             }
             RawTerm::Set(terms) => {
-                Some(CqlType::Set(Box::new(self.compatible_type(terms.first()?)?)))
+                let element = preferred(terms.iter().map(|term| self.compatible_type(term)))?;
+                Some(CqlType::Set(Box::new(element)))
             }
             _ => self.exact_type(raw),
         }

@@ -21,7 +21,7 @@ _OPTIONS = {
     "min_index_interval": ("128", "0"),
     "max_index_interval": ("2048", "1"),
     "additional_write_policy": ("'99p'", "'x'"),
-    # What is stated truly is not stored where the node has no CDC, and is gone with a restart.
+    # A node without CDC does not store that it is on: a restart forgets it.
     "cdc": ("'a'", "0"),
     "read_repair": ("'NONE'", "'x'"),
     "id": ("5", "'zz'"),

@@ -93,7 +93,7 @@ pub(super) async fn forget(call: &Call, node: &mut Node, out: &mut String) -> Re
 }
 
 async fn supported(node: &mut Node, what: &str) -> Result<()> {
-    match node.setting("cidr_authorizer").await?.contains("CassandraCIDRAuthorizer") {
+    match node.setting("cidr_authorizer.class_name").await?.contains("CassandraCIDRAuthorizer") {
         true => Ok(()),
         false => Failure::failed(format!("{what} not supported by AllowAllCIDRAuthorizer")),
     }

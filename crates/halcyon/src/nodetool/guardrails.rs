@@ -31,13 +31,16 @@ const FLAGS: [&str; 15] = [
     "zero_ttl_on_twcs_enabled",
 ];
 const OTHERS: [&str; 1] = ["data_disk_usage_max_disk_size"];
-/// Settings that end like a guardrail's.
-const NOT_THRESHOLDS: [&str; 7] = [
+/// Settings that end like a guardrail's, and names of 4.0 for guardrails.
+const NOT_THRESHOLDS: [&str; 10] = [
     "batch_size",
     "coordinator_read_size",
     "gc",
+    "keyspace_count",
     "local_read_size",
+    "replica_filtering_protection.cached_rows",
     "row_index_read_size",
+    "table_count",
     "tombstone",
     "unlogged_batch_across_partitions",
 ];

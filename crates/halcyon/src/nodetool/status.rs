@@ -134,8 +134,7 @@ fn cache(caches: &Rows, settings: &Rows, name: &str) -> Option<String> {
     let setting = if name == "keys" { "key_cache_save_period" } else { "row_cache_save_period" };
     let period =
         settings.iter().find(|row| row.text("name") == setting).map(|row| row.text("value"));
-    let period = period.and_then(|text| halcyon_model::units::settings::duration(&text));
-    let period = period.map_or(0, |period| period.as_secs());
+    let period = period.and_then(|seconds| seconds.parse().ok()).unwrap_or(0_u64);
     Some(format!(
         "{head}, {hits} hits, {requests} requests, {rate} recent hit rate, {period} save period in seconds"
     ))

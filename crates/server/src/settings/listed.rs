@@ -110,7 +110,7 @@ impl Values {
             ("hints_directory", directory(&hints)),
             ("index_summary_capacity", mebibytes(engine.index_summary_capacity)),
             ("key_cache_size", mebibytes(engine.key_cache_size)),
-            ("max_mutation_size", format!("{}KiB", engine.commitlog.segment_size / 2 >> 10)),
+            ("max_mutation_size", format!("{}KiB", engine.commitlog.segment_size / 2048)),
             ("memtable_heap_space", mebibytes(engine.memtable_space)),
             ("memtable_offheap_space", mebibytes(0)),
             ("native_transport_max_message_size", format!("{}B", transport.max_message_size)),

@@ -77,10 +77,8 @@ pub fn new_function(
 ) -> Result<UserFunction> {
     let keyspace = keyspace_name(&create.name, context)?;
     let name = &create.name.name;
-    let looked_up = match catalog.keyspace(keyspace) {
-        Some(known) => types_that_permissions_need(create, known)?,
-        None => 0,
-    };
+    let found = catalog.keyspace(keyspace);
+    let looked_up = found.map_or(Ok(0), |known| types_that_permissions_need(create, known))?;
     system_keyspace(catalog, keyspace)?;
     if create.if_not_exists && create.replace {
         return Err(both_directives());
@@ -97,8 +95,10 @@ pub fn new_function(
         )));
     }
     for (place, (_, text)) in create.arguments.iter().enumerate() {
-        let known = catalog.keyspace(keyspace).filter(|_| place < looked_up);
-        let shown = known.map_or_else(|| unquoted(text), |known| spelled_in(text, known));
+        let shown = match found {
+            Some(known) if place < looked_up => spelled_in(text, known),
+            _ => unquoted(text),
+        };
         check_thawed("Argument", &shown)?;
     }
     check_thawed("Return type", &unquoted(&create.returns))?;

@@ -21,7 +21,7 @@ pub(super) fn for_new_table(
     Ok(options)
 }
 
-/// What is wrong whatever the table is: Cassandra reads the values to ask its guardrails, before it looks for the table.
+/// Refuses values that no table can have. Cassandra parses them for its guardrails before it looks up the table.
 pub(super) fn check_values(stated: &[TableOption]) -> Result<()> {
     read_values(&mut TableOptions::default(), stated)
 }

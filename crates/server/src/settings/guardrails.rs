@@ -10,7 +10,7 @@ use halcyon_model::options::NAMES;
 
 use super::error::{Error, Result};
 use super::file::Node;
-use super::listed::in_order_of_codes;
+use super::listed::list_of;
 use super::{Errors, Values};
 
 /// Options of tables that a guardrail may name: those of statements, and what statements of Cassandra have beside them.
@@ -60,13 +60,7 @@ impl GivenGuardrails {
         let shown = |name: &String| match self.0.get(name) {
             None => None,
             Some(Given::Scalar(text)) => Some(text.clone()).filter(|text| !text.is_empty()),
-            Some(Given::List(items)) => {
-                let mut items = items.clone();
-                if name.contains("_consistency_levels_") {
-                    in_order_of_codes(&mut items);
-                }
-                Some(format!("[{}]", items.join(", ")))
-            }
+            Some(Given::List(items)) => Some(list_of(name, items.clone())),
         };
         let names = words.first().and_then(|name| settings_of(name)).unwrap_or_default();
         names.into_iter().map(|name| (name.clone(), shown(&name))).collect()

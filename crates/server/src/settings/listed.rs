@@ -80,10 +80,8 @@ impl Values {
 
     fn text_of(&self, key: &Key) -> Option<String> {
         match (self.node(key.name), &key.kind) {
-            (Some(Node::List(items)), _) if key.name.contains("_consistency_levels_") => {
-                let mut names: Vec<_> = items.iter().map(Node::to_string).collect();
-                in_order_of_codes(&mut names);
-                Some(format!("[{}]", names.join(", ")))
+            (Some(Node::List(items)), _) => {
+                Some(list_of(key.name, items.iter().map(Node::to_string).collect()))
             }
             (Some(node), _) => Some(node.to_string()),
             (None, Kind::List) => Some("[]".to_owned()),
@@ -131,11 +129,14 @@ impl Values {
     }
 }
 
-/// Levels as Java's `EnumSet` has them.
-pub(super) fn in_order_of_codes(names: &mut [String]) {
-    names.sort_by_key(|name| {
-        Consistency::ALL.iter().position(|level| level.name().eq_ignore_ascii_case(name))
-    });
+/// The value of a setting that is a list. Consistency levels are in the order of their codes, as in Java's `EnumSet`.
+pub(super) fn list_of(setting: &str, mut items: Vec<String>) -> String {
+    if setting.contains("_consistency_levels_") {
+        items.sort_by_key(|item| {
+            Consistency::ALL.iter().position(|level| level.name().eq_ignore_ascii_case(item))
+        });
+    }
+    format!("[{}]", items.join(", "))
 }
 
 enum Found {

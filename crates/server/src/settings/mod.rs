@@ -357,7 +357,6 @@ impl Values {
         }
     }
 
-    /// Of Cassandra's `Config`: 16 if there are none.
     fn num_tokens(&self) -> Result<usize> {
         Ok(self.count_within("num_tokens", 1, 1536)?.unwrap_or_default())
     }

@@ -149,7 +149,7 @@ impl Values {
             .ok()
             .filter(|size| (1 << 20..2 << 30).contains(size))
             .ok_or_else(|| self.wrong("commitlog_segment_size", "1MiB to 2047MiB"))?;
-        let total = self.bytes("commitlog_total_space")?.unwrap_or(8 << 30);
+        let total = self.bytes("commitlog_total_space")?.unwrap_or_default();
         Ok(CommitLogOptions {
             directory: self.directory("commitlog_directory", data_dir, "commitlog"),
             sync: self.sync_mode()?,

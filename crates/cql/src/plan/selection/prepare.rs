@@ -171,9 +171,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
         let is_of_cells = matches!(of.raw, RawSelector::Column(_))
             && of.exact.as_ref().is_some_and(CqlType::is_multi_cell);
         // Cassandra looks up the names of fields where it asks whether the value fits.
-        if let Some(unknown) = unknown_field(of.raw, &to) {
-            return Err(unknown);
-        }
+        check_fields(of.raw, &to)?;
         let fits = || SelectorArgument::new(of, self.to).matches(&to).is_assignable();
         if !is_of_cells && (!is_asked || fits()) {
             let item = self.selector(of, Some(&to))?;
@@ -411,7 +409,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
         fields: Vec<(&Name, &RawSelector)>,
         udt: Box<UserType>,
     ) -> Result<Item> {
-        check_fields(fields.iter().map(|(name, _)| *name), &udt)?;
+        check_names(fields.iter().map(|(name, _)| *name), &udt)?;
         let given: HashMap<&[u8], &RawSelector> =
             fields.into_iter().map(|(name, raw)| (name.text.as_bytes(), raw)).collect();
         let null = RawSelector::Term(RawTerm::Null);
@@ -478,9 +476,8 @@ fn no_collection(what: &str, cql_type: &CqlType, selector: &RawSelector) -> Erro
     ))
 }
 
-fn check_fields<'a>(mut names: impl Iterator<Item = &'a Name>, udt: &UserType) -> Result<()> {
-    let is_field = |name: &Name| udt.fields.iter().any(|(of, _)| of == name.text.as_bytes());
-    match names.find(|name| !is_field(name)) {
+fn check_names<'a>(mut names: impl Iterator<Item = &'a Name>, udt: &UserType) -> Result<()> {
+    match names.find(|name| field_of(udt, name).is_none()) {
         None => Ok(()),
         Some(unknown) => Err(Error::InvalidRequest(format!(
             "Unknown field '{}' in value of user defined type {}",
@@ -490,45 +487,39 @@ fn check_fields<'a>(mut names: impl Iterator<Item = &'a Name>, udt: &UserType) -
     }
 }
 
-/// The refusal of the first field that a literal names and its type does not have, at any depth.
-fn unknown_field(raw: &RawSelector, to: &CqlType) -> Option<Error> {
-    match (raw, to.thawed()) {
-        (RawSelector::Map(raws), CqlType::Udt(udt)) => {
+fn field_of<'a>(udt: &'a UserType, name: &Name) -> Option<&'a CqlType> {
+    let field = udt.fields.iter().find(|(field, _)| field == name.text.as_bytes());
+    field.map(|(_, cql_type)| cql_type)
+}
+
+/// Refuses a field that a literal names and its type does not have, at any depth.
+fn check_fields(raw: &RawSelector, to: &CqlType) -> Result<()> {
+    let named: Vec<(&Name, &RawSelector)> = match (raw, to.thawed()) {
+        (RawSelector::Map(raws), CqlType::Map(key, value)) => {
+            let mut both = raws.iter().flat_map(|(k, v)| [(k, key), (v, value)]);
+            return both.try_for_each(|(raw, of)| check_fields(raw, of));
+        }
+        (
+            RawSelector::List(items) | RawSelector::Set(items),
+            CqlType::List(element) | CqlType::Set(element),
+        ) => return items.iter().try_for_each(|item| check_fields(item, element)),
+        (RawSelector::Tuple(items), CqlType::Tuple(types)) => {
+            return items.iter().zip(types).try_for_each(|(item, of)| check_fields(item, of));
+        }
+        (RawSelector::Map(raws), _) => {
             let named = raws.iter().filter_map(|(key, value)| match key {
                 RawSelector::Column(name) => Some((name, value)),
                 _ => None,
             });
-            unknown_field_of(named, udt)
+            named.collect()
         }
-        (RawSelector::UserType(fields), CqlType::Udt(udt)) => {
-            unknown_field_of(fields.iter().map(|(name, value)| (name, value)), udt)
-        }
-        (
-            RawSelector::List(items) | RawSelector::Set(items),
-            CqlType::List(e) | CqlType::Set(e),
-        ) => items.iter().find_map(|item| unknown_field(item, e)),
-        (RawSelector::Map(raws), CqlType::Map(key, value)) => {
-            let mut both = raws.iter().flat_map(|(k, v)| [(k, key), (v, value)]);
-            both.find_map(|(raw, of)| unknown_field(raw, of))
-        }
-        (RawSelector::Tuple(items), CqlType::Tuple(types)) => {
-            items.iter().zip(types).find_map(|(item, of)| unknown_field(item, of))
-        }
-        _ => None,
-    }
-}
-
-fn unknown_field_of<'a>(
-    named: impl Iterator<Item = (&'a Name, &'a RawSelector)> + Clone,
-    udt: &UserType,
-) -> Option<Error> {
-    if let Err(unknown) = check_fields(named.clone().map(|(name, _)| name), udt) {
-        return Some(unknown);
-    }
-    let type_of = |name: &Name| udt.fields.iter().find(|(of, _)| of == name.text.as_bytes());
-    named
-        .filter_map(|(name, value)| Some((value, &type_of(name)?.1)))
-        .find_map(|(value, of)| unknown_field(value, of))
+        (RawSelector::UserType(fields), _) => fields.iter().map(|(n, v)| (n, v)).collect(),
+        _ => return Ok(()),
+    };
+    let CqlType::Udt(udt) = to.thawed() else { return Ok(()) };
+    check_names(named.iter().map(|(name, _)| *name), udt)?;
+    let mut typed = named.iter().filter_map(|(name, value)| Some((value, field_of(udt, name)?)));
+    typed.try_for_each(|(value, of)| check_fields(value, of))
 }
 
 /// The type of the keys of what is sliced.

@@ -283,6 +283,49 @@ def of_names_of_natives():
     yield "SELECT abs(v), sum(v), max(v) FROM x.n"
 
 
+def of_groups_of_static_rows():
+    """Groups of partitions that have only a static row, whose values are the arguments of a function."""
+    yield function("same", "a int", "int", "return a;")
+    for storage in ("", " WITH COMPACT STORAGE"):
+        table = "x.gc" if storage else "x.gs"
+        columns = "k int, j int, s int, PRIMARY KEY ((k, j))" if storage else "k int, j int, c int, s int static, PRIMARY KEY ((k, j), c)"
+        yield f"CREATE TABLE {table} ({columns}){storage}"
+        for j in range(4):
+            yield f"UPDATE {table} SET s = {j} WHERE k = 1 AND j = {j}"
+        for selected in ("count(1), min(same(s))", "count(1), min(s)", "same(s)", "same(max(s))", "sum(same(s))"):
+            yield f"SELECT k, j, {selected} FROM {table} GROUP BY k, j"
+            yield f"SELECT k, j, {selected} FROM {table} WHERE s > 0 GROUP BY k, j LIMIT 2 ALLOW FILTERING"
+    yield "SELECT k, j, c, max(same(s)) FROM x.gs GROUP BY k, j, c"
+
+
+def of_overloads():
+    """Which overload takes a literal, and what is refused before one is chosen."""
+    yield "CREATE TYPE x.o (a int)"
+    yield "CREATE TABLE x.ov (k int PRIMARY KEY, l list<int>, fl frozen<list<int>>, s set<int>, m map<int, int>, fm frozen<map<int, int>>, t tuple<int, int>, o x.o, fo frozen<x.o>)"
+    yield "INSERT INTO x.ov (k, l, fl, s, m, fm, t, o, fo) VALUES (1, [1], [1], {1}, {1: 2}, {1: 2}, (1, 2), {a: 1}, {a: 1})"
+    kinds = {
+        "list": ("list<int>", "list<bigint>"), "set": ("set<int>", "set<bigint>"), "map": ("map<int, int>", "map<bigint, int>"),
+        "tuple": ("tuple<int, int>", "tuple<bigint, int>"), "o": ("x.o", "bigint"), "number": ("int", "bigint"),
+    }  # fmt: skip
+    for name, taken in kinds.items():
+        for one in taken:
+            yield function(f"of_{name}", f"a {one}", one, "return a;")
+    yield function("max", "a set<int>", "set<int>", "return a;")
+    values = [
+        "null", "1", "3000000000", "(bigint) 1", "'a'", "{1}", "{}", "{1: 2}", "{k: 1}", "{nope: 1}", "{a: 1}", "(1, 2)", "(x.o) {a: 1}",
+        "(set<int>) {1}", "(frozen<set<int>>) {1}", "of_number(1)", "blobasblob(0x)", "{1: nope}", "(nope.u) {a: 1}",
+    ]  # fmt: skip
+    for name in (*kinds, "max"):
+        call = name if name == "max" else f"of_{name}"
+        for value in values:
+            yield f"SELECT {call}({value}) FROM x.ov"
+            for column in ("k", "s", "m", "fm", "t", "o", "fo"):
+                yield f"INSERT INTO x.ov ({'k, ' if column != 'k' else ''}{column}) VALUES ({'2, ' if column != 'k' else ''}{call}({value}))"
+        for column in ("k", "l", "fl", "s", "m", "fm", "t", "o", "fo"):
+            yield f"SELECT {call}({column}) FROM x.ov WHERE k = 1"
+    yield "SELECT * FROM x.ov"
+
+
 @pytest.fixture(scope="module")
 def with_functions(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("functions")
@@ -295,19 +338,22 @@ def with_functions(request, tmp_path_factory):
 
 
 def punctual(answered):
-    """Without the warning that a call has taken long, which depends on what else the machine does."""
-    return [part for part in answered if not (isinstance(part, str) and "ran longer than" in part)]
+    """Without the warning that a call has taken long, which depends on what else the machine does, and the order of signatures, which are in a hash set there."""
+    kept = [part for part in answered if not (isinstance(part, str) and "ran longer than" in part)]
+    return [part.split("signatures")[0] if isinstance(part, str) else part for part in kept]
 
 
 @pytest.mark.timeout(600)
 def test_answers_are_cassandras(nodes, with_functions):
     clients = [Client(nodes.get("5.0.9").facts["native_port"]), Client(with_functions.port)]
     different = []
-    for part in (begin, of_types, of_places, of_bodies, of_aggregates, of_masks, of_names_of_natives, of_empty_tuples):
+    for part in (begin, of_types, of_places, of_bodies, of_aggregates, of_masks, of_names_of_natives, of_groups_of_static_rows, of_overloads, of_empty_tuples):
         for asked in part():
             text, values = (asked, ()) if isinstance(asked, str) else asked
+            # A map where no overload takes one makes Cassandra fail.
             expected, found = (punctual(answer(client, text, None, values)) for client in clients)
-            if expected != found:
+            fails = str(expected[0]).startswith("0000 java.lang.ClassCastException") and str(found[0]).startswith("2200 ")
+            if expected != found and not fails:
                 different.append(f"{text}\n  C {expected}\n  H {found}")
     assert not different, f"{len(different)} differ\n" + "\n".join(different)
 

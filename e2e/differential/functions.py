@@ -18,6 +18,8 @@ class Functions:
         known = [column.kind for column in table.columns if column.kind is not None]
         for number in range(rng.choice((1, 2, 3))):
             name = rng.choice(_NATIVE) if rng.random() < 0.3 else f"fn{number}"
+            # An overload of the one before.
+            name = self.all[-1][0] if self.all and rng.random() < 0.3 else name
             kind = rng.choice(known) if known and rng.random() < 0.8 else kinds.scalar(rng)
             self.all.append((name, kind))
 

@@ -27,7 +27,7 @@ def make(seed, is_wide=False):
     table = Table(rng, "t", shape, structs)
     is_stamped = rng.random() < 0.6 and shape != "counter"
     table.is_wide = is_wide
-    functions = Functions(rng, table) if is_wide and rng.random() < 0.08 else None
+    functions = Functions(rng, table) if is_wide and rng.random() < 0.15 else None
     session.schema = [*structs.create(), table.create(), *(functions.create() if functions else ())]
     writer = Writer(rng, table, is_stamped, functions)
     readers = [Reader(rng, table, functions=functions)]

@@ -215,7 +215,7 @@ impl Scan {
                 Fragment::Static(row) => self.static_row(&row)?,
                 Fragment::Row(row) => self.row(&row)?,
                 Fragment::Marker(marker) => self.live.marker(marker.open),
-                Fragment::End => self.end()?,
+                Fragment::End => self.end().await?,
             }
             if self.tombstones.fails(self.live.counts) {
                 return Err(Error::TooManyTombstones(self.context.consistency).into());
@@ -229,7 +229,7 @@ impl Scan {
                 self.partition.skipped += 1;
                 if self.partition.skipped > FRAGMENTS_BEFORE_SEEK {
                     self.partition.skipped = 0;
-                    self.end()?;
+                    self.end().await?;
                     self.finish_row().await?;
                     return Ok(Some(PartitionKey::of(&self.partition.key)));
                 }
@@ -442,15 +442,16 @@ impl Scan {
         self.found(Some(row.clustering))
     }
 
-    fn end(&mut self) -> Result<()> {
+    async fn end(&mut self) -> Result<()> {
         let whole = self.select.plan.restrictions.full_partitions();
         if !self.partition.found_rows && self.partition.found_static && whole && !self.resumed {
             self.clear_row();
             self.found(None)?;
+            // The group is closed when it has the row.
+            self.finish_row().await?;
         }
-        // A group does not span partitions. One whose row is still being filtered is closed by the next.
-        let is_decided = self.unfinished.is_none();
-        if self.select.plan.grouping.is_some() && !self.page.full && is_decided {
+        // A group does not span partitions.
+        if self.select.plan.grouping.is_some() && !self.page.full {
             if self.closes_apart() {
                 self.unfinished = Some(Unfinished::LastGroup);
                 return Ok(());

@@ -7,20 +7,10 @@ use halcyon_model::types::quote_identifier_if_needed as quoted;
 
 use crate::catalog::Keyspace;
 use crate::element::Element;
-use crate::function::{UserAggregate, UserFunction};
-
-/// Tuples are frozen by nature, and functions do not say so.
-fn spelled(of: &CqlType) -> String {
-    let name = of.cql_name();
-    let thawed = name.strip_prefix("frozen<").and_then(|rest| rest.strip_suffix('>'));
-    match (of, thawed) {
-        (CqlType::Tuple(_), Some(thawed)) => thawed.to_owned(),
-        _ => name,
-    }
-}
+use crate::function::{UserAggregate, UserFunction, spelled_argument};
 
 fn joined<'a>(types: impl Iterator<Item = &'a CqlType>) -> String {
-    types.map(spelled).collect::<Vec<_>>().join(", ")
+    types.map(spelled_argument).collect::<Vec<_>>().join(", ")
 }
 
 fn element(
@@ -66,7 +56,8 @@ pub(crate) fn named(elements: Vec<Element>, name: &str) -> Vec<Element> {
 }
 
 fn function_statement(function: &UserFunction) -> String {
-    let argument = |(name, of): &(String, CqlType)| format!("{} {}", quoted(name), spelled(of));
+    let argument =
+        |(name, of): &(String, CqlType)| format!("{} {}", quoted(name), spelled_argument(of));
     let arguments: Vec<String> = function.arguments.iter().map(argument).collect();
     let on_null = if function.called_on_null { "CALLED" } else { "RETURNS NULL" };
     format!(
@@ -74,7 +65,7 @@ fn function_statement(function: &UserFunction) -> String {
         quoted(&function.keyspace),
         quoted(&function.name),
         arguments.join(", "),
-        spelled(&function.returns),
+        spelled_argument(&function.returns),
         function.language,
         function.body
     )
@@ -87,7 +78,7 @@ fn aggregate_statement(aggregate: &UserAggregate) -> String {
         quoted(&aggregate.name),
         joined(aggregate.arguments.iter()),
         quoted(&aggregate.state_function),
-        spelled(&aggregate.state)
+        spelled_argument(&aggregate.state)
     );
     if let Some(function) = &aggregate.final_function {
         let _ = write!(out, "\n    FINALFUNC {}", quoted(function));

@@ -14,6 +14,16 @@ pub const JAVA: &str = "java";
 /// Ours; Cassandra reads such a function as one that it cannot load.
 pub const WASM: &str = "wasm";
 
+/// The type of an argument. Tuples are frozen by nature, and functions do not say so.
+pub fn spelled_argument(of: &CqlType) -> String {
+    let name = of.cql_name();
+    let thawed = name.strip_prefix("frozen<").and_then(|rest| rest.strip_suffix('>'));
+    match (of, thawed) {
+        (CqlType::Tuple(_), Some(thawed)) => thawed.to_owned(),
+        _ => name,
+    }
+}
+
 /// What settings say about functions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionSettings {

@@ -4,8 +4,8 @@ use halcyon_model::CqlType;
 use halcyon_model::value::to_string;
 
 use super::execution::Work;
-use super::functions::{self, Argument, Body, Match, Scalar, Scope};
-use super::term::{Inference, RawArgument, constant, type_matches};
+use super::functions::{self, Argument, Body, Match, Scalar, Scope, type_matches};
+use super::term::{Inference, RawArgument, constant};
 use halcyon_schema::catalog::Catalog;
 use halcyon_schema::mask::{ColumnMask, MaskedColumn};
 use halcyon_syntax::ast::{MaskText, QualifiedName};
@@ -16,12 +16,12 @@ use halcyon_syntax::{Error, Result};
 struct OfType<'a>(&'a CqlType);
 
 impl Argument for OfType<'_> {
-    fn matches(&self, receiver: &CqlType) -> Match {
-        type_matches(self.0, receiver)
+    fn matches(&self, receiver: &CqlType) -> Result<Match> {
+        Ok(type_matches(self.0, receiver))
     }
 
-    fn exact_type(&self) -> Option<CqlType> {
-        Some(self.0.clone())
+    fn exact_type(&self) -> Result<Option<CqlType>> {
+        Ok(Some(self.0.clone()))
     }
 
     /// Cassandra shows the class.

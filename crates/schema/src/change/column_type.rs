@@ -15,8 +15,7 @@ pub(super) fn resolve(text: &TypeText, keyspace: &Keyspace) -> Result<CqlType> {
     check_vectors(&tokens)?;
     let known = |name: &str| keyspace.types.get(name).map(|found| UserType::clone(found));
     let unknown = |name: &str| format!("Unknown type {}.{name}", keyspace.name);
-    // Rows of the schema have this type, statements cannot name it.
-    if text.text.eq_ignore_ascii_case("empty") {
+    if is_empty(text) {
         let found = known("empty").map(|found| CqlType::Udt(Box::new(found)));
         return found.ok_or_else(|| invalid(unknown("empty")));
     }
@@ -27,6 +26,11 @@ pub(super) fn resolve(text: &TypeText, keyspace: &Keyspace) -> Result<CqlType> {
             TypeError::Syntax { .. } => error.to_string(),
         })
     })
+}
+
+/// Whether it is `empty`: rows of the schema have this type, where a statement names a user type.
+pub(super) fn is_empty(text: &TypeText) -> bool {
+    text.text.eq_ignore_ascii_case("empty")
 }
 
 /// Refuses a type of another keyspace.

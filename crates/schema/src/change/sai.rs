@@ -25,6 +25,14 @@ They don't yet support SELECT queries with:\n \
 * Filters on columns without a SAI index.";
 
 pub(super) fn check(index: &Index, table: &Table) -> Result<()> {
+    let is_same = |other: &&Index| {
+        other.kind == IndexKind::Sai && other.column == index.column && other.part == index.part
+    };
+    if table.indexes.iter().any(|other| is_same(&other)) {
+        let what = "Cannot create more than one storage-attached index on the same column";
+        return Err(invalid(format!("{what}: {}", index.column)));
+    }
+    check_names(&index.options)?;
     let target = index.options.get(TARGET).map_or("", String::as_str);
     if target.contains(',') {
         let what = "A storage-attached index cannot be created over multiple columns";
@@ -35,13 +43,6 @@ pub(super) fn check(index: &Index, table: &Table) -> Result<()> {
     else {
         return Err(invalid(format!("Failed to retrieve target column for: {target}")));
     };
-    let is_same = |other: &&Index| {
-        other.kind == IndexKind::Sai && other.column == index.column && other.part == index.part
-    };
-    if table.indexes.iter().any(|other| is_same(&other)) {
-        let what = "Cannot create more than one storage-attached index on the same column";
-        return Err(invalid(format!("{what}: {}", index.column)));
-    }
     let analysis = index.options.iter().filter(|(name, _)| ANALYSIS.contains(&name.as_str()));
     let analysis: Entries = analysis.map(|(name, value)| (name.clone(), value.clone())).collect();
     if at.kind.is_key() && !analysis.is_empty() {
@@ -56,9 +57,7 @@ pub(super) fn check(index: &Index, table: &Table) -> Result<()> {
     let term_type = index.term_type(&column.cql_type);
     check_analysis(&term_type, &analysis)?;
     check_vector_options(&term_type, &index.options)?;
-    check_type(index, &term_type)?;
-    // Cassandra asks the index which options it does not know, and refuses them when it has answered.
-    check_names(&index.options)
+    check_type(index, &term_type)
 }
 
 /// Once for each index on vectors, each time when a table is validated.

@@ -9,7 +9,7 @@ use halcyon_model::request::{SchemaAction, SchemaChange, SchemaTarget};
 use halcyon_model::schema::ColumnDef;
 use halcyon_model::types::{MAX_PARTS, TypeError, UserType, quote_identifier_if_needed};
 
-use super::column_type::{mentions, resolve, spelled_with_keyspace};
+use super::column_type::{is_empty, mentions, resolve, spelled_with_keyspace};
 use super::context::{
     Change, Context, existing, first_duplicate, forbidden, invalid, keyspace_name, unchanged,
     with_keyspace,
@@ -34,7 +34,7 @@ fn check_field(text: &TypeText) -> Result<()> {
     if first.is_word("counter") {
         return Err(invalid("A user type cannot contain counters".to_owned()));
     }
-    let is_native = CqlType::parse_cql(&text.text, &|_| None).is_ok();
+    let is_native = !is_empty(text) && CqlType::parse_cql(&text.text, &|_| None).is_ok();
     if !is_generic && !is_native && first.kind != TokenKind::String {
         return Err(invalid("A user type cannot contain non-frozen UDTs".to_owned()));
     }

@@ -179,6 +179,17 @@ pub(super) fn with_older_names(listed: &Listed) -> Listed {
     all
 }
 
+/// The present name of a setting, given an older one.
+pub(super) fn present_name(older: &str) -> Option<String> {
+    let members = members();
+    let member = members.iter().find(|member| member.older == Some(older)).map(Member::name);
+    member.or_else(|| {
+        let mut keys = keys().into_iter();
+        let key = keys.find(|key| key.older.iter().any(|(name, _)| *name == older));
+        key.map(|key| key.name.to_owned())
+    })
+}
+
 fn under_older_name(older: &str, unit: Option<&str>, text: Option<&str>) -> Option<String> {
     match (text, unit) {
         // Where the older name had no null.

@@ -13,7 +13,7 @@ use halcyon_query::{RequestLimits, Timeout};
 
 use super::guardrails::{self, GivenGuardrails};
 use super::keys::Listed;
-use super::listed::with_older_names;
+use super::listed::{present_name, with_older_names};
 use super::{Error, Result};
 use super::{SavedCaches, Settings, Switch, value};
 use crate::slow_queries::SlowQueries;
@@ -115,7 +115,10 @@ impl RunningSettings {
         let limits = self.guardrails.lock();
         let mut settings = self.listed.lock();
         if !settings.contains_key(name) {
-            return Err(Error::Refused(format!("there is no setting {name}")));
+            return Err(Error::Refused(match present_name(name) {
+                Some(present) => format!("the setting {name} is called {present} now"),
+                None => format!("there is no setting {name}"),
+            }));
         }
         let (cache, given) =
             (AuthCache::ALL.into_iter().find(|of| is_of(*of, name)), Given { name, text });

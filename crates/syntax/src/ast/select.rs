@@ -54,6 +54,8 @@ pub enum RawSelector {
     Call {
         name: QualifiedName,
         arguments: Vec<RawSelector>,
+        /// Whether the text leaves out the keyspace of the name, which is the statement's.
+        is_implied: bool,
     },
     Cast {
         selector: Box<RawSelector>,
@@ -81,7 +83,6 @@ pub enum RawSelector {
     List(Vec<RawSelector>),
     Set(Vec<RawSelector>),
     Map(Vec<(RawSelector, RawSelector)>),
-    UserType(Vec<(Name, RawSelector)>),
     Tuple(Vec<RawSelector>),
     Arithmetic {
         operator: ArithmeticOperator,

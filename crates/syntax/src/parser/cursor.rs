@@ -254,6 +254,19 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
+    /// What a rule gives whose fault Cassandra's parser notes: it reads on at the token that does not fit, and an action that throws
+    /// later goes first.
+    pub(super) fn unless_faulty<T>(&mut self, found: Result<T>) -> Result<Option<T>> {
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(fault @ Error::Syntax { .. }) if self.attempts == 0 && !self.is_script => {
+                self.noted.get_or_insert(fault);
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
     /// What a rule that has read all of its text answers, given what was noted on the way.
     pub(super) fn concluded<T>(&mut self, found: Result<T>) -> Result<T> {
         match (found, self.noted.take()) {

@@ -348,5 +348,5 @@ fn call(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
     cursor.expect_symbol("(")?;
     let arguments = if cursor.is_symbol(")") { Vec::new() } else { cursor.list(unaliased)? };
     cursor.expect_symbol(")")?;
-    Ok(RawSelector::Call { name, arguments })
+    Ok(RawSelector::Call { name, arguments, is_implied: false })
 }

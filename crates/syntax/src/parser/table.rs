@@ -8,7 +8,7 @@ use super::term::{function_name, term};
 use super::types::{renames, type_text};
 use crate::ast::{
     ColumnText, CreateTable, CreateView, MaskText, Name, PrimaryKey, QualifiedName, StatementKind,
-    TableChange,
+    TableChange, TypeText,
 };
 use crate::error::{Error, Result};
 use crate::lexer::{Token, TokenKind};
@@ -17,7 +17,10 @@ use crate::lexer::{Token, TokenKind};
 pub(super) fn create_table(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     cursor.next();
     let if_not_exists = cursor.if_not_exists()?;
-    let name = cursor.table_name()?;
+    let location = cursor.location();
+    let read = cursor.table_name();
+    let unnamed = || QualifiedName { location, keyspace: None, name: "null".to_owned() };
+    let name = cursor.unless_faulty(read)?.unwrap_or_else(unnamed);
     cursor.expect_symbol("(")?;
     let mut table = CreateTable {
         name,
@@ -26,10 +29,12 @@ pub(super) fn create_table(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
         primary_keys: Vec::new(),
         properties: Default::default(),
     };
-    definition(cursor, &mut table)?;
+    let read = definition(cursor, &mut table);
+    cursor.unless_faulty(read)?;
     while cursor.eat_symbol(",") {
         if cursor.is_name_ahead(0) || cursor.is_word("primary") {
-            definition(cursor, &mut table)?;
+            let read = definition(cursor, &mut table);
+            cursor.unless_faulty(read)?;
         }
     }
     let closing = cursor.location();
@@ -83,12 +88,15 @@ fn definition(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
     Ok(())
 }
 
-/// `name type [STATIC] [MASKED WITH …]`; in scripts also `[CHECK …]`.
+/// `name type [STATIC] [MASKED WITH …]`; in scripts also `[CHECK …]`. Cassandra reads on behind a fault of the type or of the mask.
 fn column(cursor: &mut Cursor<'_>) -> Result<ColumnText> {
     let name = cursor.name()?;
-    let column_type = type_text(cursor)?;
+    let read = type_text(cursor);
+    let column_type = cursor.unless_faulty(read)?;
     let is_static = cursor.eat_word("static");
-    let mask = if cursor.is_word("masked") { Some(mask(cursor)?) } else { None };
+    let is_masked = cursor.is_word("masked");
+    let read = is_masked.then(|| mask(cursor)).transpose();
+    let mask = cursor.unless_faulty(read)?.flatten();
     if cursor.is_script && cursor.eat_word("check") {
         // Constraints do not affect files.
         while !cursor.at_end() && ![",", ")", ";"].iter().any(|s| cursor.is_symbol(s)) {
@@ -102,6 +110,8 @@ fn column(cursor: &mut Cursor<'_>) -> Result<ColumnText> {
             }
         }
     }
+    let location = cursor.location();
+    let column_type = column_type.unwrap_or(TypeText { location, text: String::new() });
     Ok(ColumnText { name, column_type, is_static, mask })
 }
 
@@ -155,16 +165,24 @@ fn mask_is_default(cursor: &Cursor<'_>) -> Result<bool> {
 /// `( (a, b), c, d )` after `PRIMARY KEY`.
 fn primary_key_list(cursor: &mut Cursor<'_>) -> Result<PrimaryKey> {
     cursor.expect_symbol("(")?;
-    let partition_key = if cursor.eat_symbol("(") {
-        let columns = cursor.list(Cursor::name)?;
-        cursor.expect_symbol(")")?;
-        columns
-    } else {
-        vec![cursor.name()?]
-    };
-    let clustering = if cursor.eat_symbol(",") { cursor.list(Cursor::name)? } else { Vec::new() };
+    let read = partition_key(cursor);
+    let partition_key = cursor.unless_faulty(read)?.unwrap_or_default();
+    let mut clustering = Vec::new();
+    while cursor.eat_symbol(",") {
+        let read = cursor.name();
+        clustering.extend(cursor.unless_faulty(read)?);
+    }
     cursor.expect_symbol(")")?;
     Ok(PrimaryKey { partition_key, clustering })
+}
+
+fn partition_key(cursor: &mut Cursor<'_>) -> Result<Vec<Name>> {
+    if !cursor.eat_symbol("(") {
+        return Ok(vec![cursor.name()?]);
+    }
+    let columns = cursor.list(Cursor::name)?;
+    cursor.expect_symbol(")")?;
+    Ok(columns)
 }
 
 /// `MATERIALIZED VIEW [IF NOT EXISTS] name AS SELECT … FROM base WHERE … PRIMARY KEY (…) [WITH …]`

@@ -134,9 +134,8 @@ fn push_type(
     if !cursor.is_name_ahead(0) && !token.is_word("set") {
         return Err(cursor.no_viable());
     }
-    let is_generic = cursor.peek_ahead(1).is_symbol("<")
-        && ["map", "list", "set", "tuple", "vector", "frozen"].iter().any(|w| token.is_word(w));
-    if is_generic || token.is_word("set") {
+    let is_generic = GENERICS.iter().any(|word| token.is_word(word));
+    if is_generic && cursor.peek_ahead(1).is_symbol("<") || token.is_word("set") {
         return push_generic(cursor, text, (depth, is_frozen));
     }
     if token.kind == TokenKind::Word && words::is_native_type(token.text) {
@@ -145,7 +144,9 @@ fn push_type(
             text.push_str(&cursor.next().text.to_ascii_lowercase());
             return Ok(());
         }
-    } else if cursor.is_name_ahead(0) && !cursor.peek_ahead(1).is_symbol(".") {
+    } else if GENERICS.iter().any(|word| token.is_word(word))
+        && !cursor.peek_ahead(1).is_symbol(".")
+    {
         check_end(cursor)?;
     }
     let first = cursor.peek();
@@ -211,10 +212,16 @@ fn push_generic(
     text.push_str(&word.text.to_ascii_lowercase());
     text.push('<');
     let inner = (depth + 1, shows_frozen || word.is_word("tuple"));
-    push_type(cursor, text, inner)?;
+    let read = push_type(cursor, text, inner);
+    if !is_collection {
+        read?;
+    } else {
+        cursor.unless_faulty(read)?;
+    }
     if word.is_word("map") {
         push_comma(cursor, text)?;
-        push_type(cursor, text, inner)?;
+        let read = push_type(cursor, text, inner);
+        cursor.unless_faulty(read)?;
     } else if word.is_word("vector") {
         push_comma(cursor, text)?;
         text.push_str(cursor.expect_kind(TokenKind::Integer, "INTEGER")?.text);
@@ -251,19 +258,12 @@ fn push_comma(cursor: &mut Cursor<'_>, text: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Cassandra looks one token ahead of a type's name, for the `.`, and refuses a token that can never follow a type.
+/// Words that Cassandra's types begin with, and user types may be named as.
+const GENERICS: [&str; 6] = ["map", "list", "set", "tuple", "vector", "frozen"];
+
+/// Cassandra looks one token ahead of the name of one of its own types, for the `.`, and refuses a token that can never follow a type.
 fn check_end(cursor: &Cursor<'_>) -> Result<()> {
-    const WORDS: [&str; 9] = [
-        "static",
-        "masked",
-        "primary",
-        "language",
-        "sfunc",
-        "stype",
-        "finalfunc",
-        "initcond",
-        "to",
-    ];
+    const WORDS: [&str; 6] = ["static", "masked", "primary", "language", "finalfunc", "initcond"];
     let next = cursor.peek_ahead(1);
     let fits = match next.kind {
         TokenKind::End => true,

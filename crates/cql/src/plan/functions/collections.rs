@@ -41,7 +41,7 @@ pub(super) fn candidate(
     if arguments.len() != 1 {
         return Err(wrong_number(name, parameter));
     }
-    let Some(of) = inferred(name, arguments, 0, parameter)? else { return Ok(None) };
+    let Some(of) = inferred(name, arguments, None, parameter)? else { return Ok(None) };
     let returns = returned(which, of.thawed()).ok_or_else(|| {
         let shown = arguments.first().map(|argument| argument.text()).unwrap_or_default();
         Error::InvalidRequest(format!(

@@ -18,15 +18,15 @@ pub(super) fn wrong_number(name: &str, wanted: &str) -> Error {
     ))
 }
 
-/// The type of an argument that may have any.
+/// The type of the first argument, which may be any: its own, or else that of the receiver.
 pub(super) fn inferred(
     name: &str,
     arguments: &[&dyn Argument],
-    index: usize,
+    receiver: Option<&CqlType>,
     what: &str,
 ) -> Result<Option<CqlType>> {
-    let Some(argument) = arguments.get(index) else { return Ok(None) };
-    if let Some(cql_type) = argument.compatible_type() {
+    let Some(argument) = arguments.first() else { return Ok(None) };
+    if let Some(cql_type) = argument.compatible_type()?.or_else(|| receiver.cloned()) {
         return Ok(Some(cql_type));
     }
     Err(Error::InvalidRequest(format!(

@@ -21,7 +21,11 @@ pub enum Mask {
     Hash,
 }
 
-pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Option<(Shape, Mask)>> {
+pub(super) fn candidate(
+    name: &str,
+    arguments: &[&dyn Argument],
+    receiver: Option<&CqlType>,
+) -> Result<Option<(Shape, Mask)>> {
     const TEXTS: &str = "[text|varchar|ascii]";
     let (mask, counts, wanted) = match name {
         "mask_null" => (Mask::Null, 1..=1, "any".to_owned()),
@@ -38,9 +42,11 @@ pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Optio
     let of = match mask {
         // Null and markers are texts there.
         Mask::Inner | Mask::Outer => {
-            Some(arguments.first().and_then(|of| of.compatible_type()).unwrap_or(CqlType::Text))
+            let of = arguments.first().map(|of| of.compatible_type()).transpose()?;
+            Some(of.flatten().unwrap_or(CqlType::Text))
         }
-        _ => inferred(name, arguments, 0, &wanted)?,
+        Mask::Replace => inferred(name, arguments, receiver, &wanted)?,
+        _ => inferred(name, arguments, None, &wanted)?,
     };
     let Some(of) = of else { return Err(wrong_number(name, &wanted)) };
     let mut types = vec![of.clone()];
@@ -53,17 +59,19 @@ pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Optio
             }
             let fixed = [CqlType::Int, CqlType::Int, CqlType::Text];
             for (at, (argument, of)) in (1..).zip(arguments.iter().skip(1).zip(fixed)) {
-                if !argument.matches(&of).is_assignable() {
+                if !argument.matches(&of)?.is_assignable() {
                     return Err(wrong_type(name, &of.cql_name(), arguments, at));
                 }
                 types.push(of);
             }
         }
         Mask::Hash => {
-            if arguments.get(1).is_some_and(|text| !text.matches(&CqlType::Text).is_assignable()) {
-                return Err(wrong_type(name, "text", arguments, 1));
+            if let Some(algorithm) = arguments.get(1) {
+                if !algorithm.matches(&CqlType::Text)?.is_assignable() {
+                    return Err(wrong_type(name, "text", arguments, 1));
+                }
+                types.push(CqlType::Text);
             }
-            types.extend(arguments.get(1).map(|_| CqlType::Text));
             returns = CqlType::Blob;
         }
         Mask::Null | Mask::Default => {}
@@ -75,7 +83,7 @@ pub(super) fn candidate(name: &str, arguments: &[&dyn Argument]) -> Result<Optio
 fn wrong_type(name: &str, wanted: &str, arguments: &[&dyn Argument], at: usize) -> Error {
     let argument = arguments.get(at);
     let text = argument.map(|argument| argument.text()).unwrap_or_default();
-    let found = argument.and_then(|argument| argument.compatible_type());
+    let found = argument.and_then(|argument| argument.compatible_type().ok()?);
     Error::InvalidRequest(format!(
         "Function system.{name} requires an argument of type {wanted}, but found argument {text} of type {}",
         found.map(|found| found.cql_name()).unwrap_or_default()

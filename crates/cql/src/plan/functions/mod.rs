@@ -34,7 +34,7 @@ use halcyon_model::types::quote_identifier_if_needed;
 use crate::plan::execution::{Execution, Work};
 use crate::plan::value::number::MAX_NUMBER;
 use halcyon_schema::catalog::{Catalog, Table};
-use halcyon_schema::function::UserFunction;
+use halcyon_schema::function::{UserFunction, spelled_argument};
 use halcyon_syntax::{Error, Result};
 
 pub use accumulator::Accumulator;
@@ -45,7 +45,7 @@ pub use cost::has_large_number;
 use fold::Fold;
 pub use halcyon_syntax::ast::operator_name;
 pub use masking::Mask;
-pub use matching::{Argument, Match, assignable, preferred};
+pub use matching::{Argument, Match, assignable, preferred, type_matches};
 pub use math::Math;
 pub use natives::Scalar;
 pub(crate) use natives::{COUNT_ROWS, cast_target, count_rows, is_native};
@@ -151,7 +151,7 @@ impl Function {
 
     /// `system.now : () -> timeuuid`
     pub fn signature(&self) -> String {
-        let arguments: Vec<String> = self.arguments.iter().map(CqlType::cql_name).collect();
+        let arguments: Vec<String> = self.arguments.iter().map(spelled_argument).collect();
         let name = quote_identifier_if_needed(&self.name);
         let keyspace = &self.keyspace;
         format!("{keyspace}.{name} : ({}) -> {}", arguments.join(", "), self.returns.cql_name())

@@ -220,7 +220,7 @@ fn named(
             let key = table.schema.partition_key.iter().map(|column| column.cql_type.clone());
             vec![native(name, key.collect(), CqlType::BigInt, Scalar::Token)]
         }
-        "count" | "min" | "max" | "sum" | "avg" => aggregates(name, arguments)?,
+        "count" | "min" | "max" | "sum" | "avg" => aggregates(name, arguments, receiver)?,
         _ if COUNT_ROWS.contains(&name) => {
             vec![aggregate(name, vec![], CqlType::BigInt, Aggregate::CountRows)]
         }
@@ -228,12 +228,12 @@ fn named(
             if arguments.len() != 1 {
                 return Err(wrong_number(name, "any"));
             }
-            let of = inferred(name, arguments, 0, "any")?;
+            let of = inferred(name, arguments, None, "any")?;
             of.map(|of| vec![native(name, vec![of], CqlType::Text, Scalar::ToJson)])
                 .unwrap_or_default()
         }
         "fromjson" | "from_json" => vec![from_json(name, arguments, receiver)?],
-        _ => several(name, arguments)?,
+        _ => several(name, arguments, receiver)?,
     })
 }
 
@@ -246,8 +246,8 @@ fn from_json(
     let [argument] = arguments else {
         return Err(wrong_number(name, "text"));
     };
-    if !argument.matches(&CqlType::Text).is_assignable() {
-        let found = argument.compatible_type().map_or_else(|| argument.text(), |t| t.cql_name());
+    if !argument.matches(&CqlType::Text)?.is_assignable() {
+        let found = argument.compatible_type()?.map_or_else(|| argument.text(), |t| t.cql_name());
         return Err(Error::InvalidRequest(format!(
             "Function system.{name} requires an argument of type text, but found argument 1 of type {found}"
         )));
@@ -260,7 +260,11 @@ fn from_json(
     Ok(native("from_json", vec![CqlType::Text], returns, Scalar::FromJson))
 }
 
-fn several(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> {
+fn several(
+    name: &str,
+    arguments: &[&dyn Argument],
+    receiver: Option<&CqlType>,
+) -> Result<Vec<Function>> {
     let found = time_functions(name);
     if !found.is_empty() {
         return Ok(found);
@@ -277,10 +281,10 @@ fn several(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> {
     }
     let found = if let Some((shape, which)) = collections::candidate(name, arguments)? {
         Some((shape, Scalar::Collections(which)))
-    } else if let Some((shape, mask)) = masking::candidate(name, arguments)? {
+    } else if let Some((shape, mask)) = masking::candidate(name, arguments, receiver)? {
         Some((shape, Scalar::Mask(mask)))
     } else {
-        let found = vectors::candidate(name, arguments)?;
+        let found = vectors::candidate(name, arguments, receiver)?;
         found.map(|(shape, similarity)| (shape, Scalar::Similarity(similarity)))
     };
     let function =
@@ -288,7 +292,11 @@ fn several(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> {
     Ok(found.map(function).into_iter().collect())
 }
 
-fn aggregates(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> {
+fn aggregates(
+    name: &str,
+    arguments: &[&dyn Argument],
+    receiver: Option<&CqlType>,
+) -> Result<Vec<Function>> {
     let which = match name {
         "count" => Aggregate::Count,
         "min" => Aggregate::Min,
@@ -303,7 +311,7 @@ fn aggregates(name: &str, arguments: &[&dyn Argument]) -> Result<Vec<Function>> 
     let of = match (arguments, which) {
         // What is counted is taken for bytes, which each column, null and marker is; literals of several values are not.
         (_, Aggregate::Count) => None,
-        ([_], _) => inferred(name, arguments, 0, "any")?,
+        ([_], _) => inferred(name, arguments, receiver, "any")?,
         _ => return Err(wrong_number(name, "any")),
     };
     let of = of.unwrap_or(CqlType::Blob);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use halcyon_model::CqlType;
 
-use super::matching::{Argument, Match, assignable};
+use super::matching::{Argument, Match, returned};
 use super::{Body, Fold, Function, Scope, natives};
 use crate::plan::term::constant;
 use halcyon_schema::catalog::Keyspace;
@@ -106,7 +106,7 @@ fn check_arguments(function: &Function, arguments: &[&dyn Argument]) -> Result<(
         )));
     }
     for (index, (argument, expected)) in arguments.iter().zip(&function.arguments).enumerate() {
-        if !argument.matches(expected).is_assignable() {
+        if !argument.matches(expected)?.is_assignable() {
             return Err(Error::InvalidRequest(format!(
                 "Type error: {} cannot be passed as argument {index} of function {} of type {}",
                 argument.text(),
@@ -118,12 +118,18 @@ fn check_arguments(function: &Function, arguments: &[&dyn Argument]) -> Result<(
     Ok(())
 }
 
-fn match_arguments(function: &Function, arguments: &[&dyn Argument]) -> Match {
+fn match_arguments(function: &Function, arguments: &[&dyn Argument]) -> Result<Match> {
     if arguments.len() != function.arguments.len() {
-        return Match::No;
+        return Ok(Match::No);
     }
-    let pairs = arguments.iter().zip(&function.arguments);
-    pairs.fold(Match::Exact, |all, (argument, expected)| all.and(argument.matches(expected)))
+    let mut all = Match::Exact;
+    for (argument, expected) in arguments.iter().zip(&function.arguments) {
+        all = all.and(argument.matches(expected)?);
+        if all == Match::No {
+            break;
+        }
+    }
+    Ok(all)
 }
 
 /// The name as it was called.
@@ -141,11 +147,11 @@ fn best(
     receiver: Option<&CqlType>,
 ) -> Result<Function> {
     let returns = |function: &&Function| {
-        receiver.is_none_or(|receiver| assignable(&function.returns, receiver).is_assignable())
+        receiver.is_none_or(|receiver| returned(&function.returns, receiver).is_assignable())
     };
     let mut compatible = Vec::new();
     for function in candidates.iter().filter(returns) {
-        match match_arguments(function, arguments) {
+        match match_arguments(function, arguments)? {
             Match::Exact => return Ok(function.clone()),
             Match::Weak => compatible.push(function),
             Match::No => {}

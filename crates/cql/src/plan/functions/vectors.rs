@@ -7,9 +7,11 @@ use super::inferred::{Shape, inferred, wrong_number};
 use super::{Argument, Function};
 use halcyon_syntax::{Error, Result};
 
+/// What is written without a type has the type of the receiver, or else that of the other argument.
 pub(super) fn candidate(
     name: &str,
     arguments: &[&dyn Argument],
+    receiver: Option<&CqlType>,
 ) -> Result<Option<(Shape, Similarity)>> {
     let similarity = match name {
         "similarity_cosine" => Similarity::Cosine,
@@ -26,11 +28,18 @@ pub(super) fn candidate(
     }
     let mut found: Option<CqlType> = None;
     for argument in arguments {
-        let Some(vector) = float_vector(*argument) else {
+        let vector = if let Some(vector) = float_vector(*argument)? {
+            vector
+        } else {
+            let mut typed = argument.compatible_type()?;
             // Null has the type of the other one.
-            let is_vector = arguments.iter().any(|other| float_vector(*other).is_some());
-            let types = std::iter::once(argument).chain(arguments.iter().filter(|_| !is_vector));
-            match types.into_iter().find_map(|of| of.compatible_type()) {
+            for other in arguments {
+                if typed.is_none() && float_vector(*other)?.is_none() {
+                    typed = other.compatible_type()?;
+                }
+            }
+            match typed.or_else(|| receiver.cloned()) {
+                Some(of) if is_float_vector(&of) => of.thawed().clone(),
                 Some(of) => return Err(no_float_vector(name, &argument.text(), &of)),
                 None => continue,
             }
@@ -40,7 +49,7 @@ pub(super) fn candidate(
         }
     }
     let Some(vector) = found else {
-        let Some(of) = inferred(name, arguments, 0, PARAMETERS)? else { return Ok(None) };
+        let Some(of) = inferred(name, arguments, None, PARAMETERS)? else { return Ok(None) };
         let text = arguments.first().map(|argument| argument.text()).unwrap_or_default();
         return Err(no_float_vector(name, &text, &of));
     };
@@ -50,16 +59,16 @@ pub(super) fn candidate(
 }
 
 /// The type of an argument that is, or is written as, a vector of floats.
-fn float_vector(argument: &dyn Argument) -> Option<CqlType> {
-    let dimension = match (argument.exact_type(), argument.list_len()) {
-        (Some(exact), _) => match exact.thawed() {
-            CqlType::Vector(element, dimension) if **element == CqlType::Float => *dimension,
-            _ => return None,
-        },
-        (None, Some(len)) => u32::try_from(len).ok()?,
-        (None, None) => return None,
-    };
-    Some(CqlType::Vector(Box::new(CqlType::Float), dimension))
+fn float_vector(argument: &dyn Argument) -> Result<Option<CqlType>> {
+    if let Some(exact) = argument.exact_type()? {
+        return Ok(Some(exact.thawed().clone()).filter(is_float_vector));
+    }
+    let dimension = argument.list_len().and_then(|len| u32::try_from(len).ok());
+    Ok(dimension.map(|dimension| CqlType::Vector(Box::new(CqlType::Float), dimension)))
+}
+
+fn is_float_vector(of: &CqlType) -> bool {
+    matches!(of.thawed(), CqlType::Vector(element, _) if **element == CqlType::Float)
 }
 
 fn no_float_vector(name: &str, text: &str, of: &CqlType) -> Error {

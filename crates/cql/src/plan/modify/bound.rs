@@ -188,31 +188,30 @@ impl ModifyPlan {
             self.check_one_row()?;
         }
         let rows = self.restrictions.bind_rows(self.kind, &self.table, execution)?;
-        let attributes = &self.attributes;
-        let timestamp =
-            bind_timestamp(attributes.timestamp.as_ref(), default_timestamp, execution)?;
-        if timestamp == i64::MIN {
-            return refuse(format!(
-                "Out of bound timestamp, must be in [{}, {}]",
-                i64::MIN + 1,
-                i64::MAX
-            ));
-        }
         if !keys.is_empty() && self.deletes_columns_of_ranges(&rows) {
             return refuse("Range deletions are not supported for specific columns");
         }
-        // Without a partition or a row, Cassandra looks at no value.
-        let is_nowhere =
-            keys.is_empty() || matches!(&rows, BoundRows::Rows(rows) if rows.is_empty());
+        // Without a row Cassandra looks at no attribute, without a partition at no value.
+        let is_rowless = matches!(&rows, BoundRows::Rows(rows) if rows.is_empty());
+        let is_nowhere = keys.is_empty() || is_rowless;
         let is_deferred = is_conditional || is_nowhere;
-        let times = if is_nowhere { 0 } else { keys.len().saturating_mul(row_count(&rows)) };
-        let (bound, said) = self.bind_repeated(times, (is_deferred, is_conditional), execution);
-        let (changes, mut refused) = bound?;
-        match self.missing_value() {
-            Some(error) if !is_deferred => return Err(error),
-            missing => refused = refused.or(missing),
+        let times = self.bind_times(default_timestamp, execution);
+        let ((timestamp, ttl), late) = match times {
+            Ok(times) => (times, None),
+            Err(error) if is_conditional || is_rowless => {
+                ((default_timestamp, NO_TTL), Some(error))
+            }
+            Err(error) => return Err(error),
+        };
+        let unfit = late.or_else(|| self.check_row(&rows).err());
+        if let Some(error) = unfit.as_ref().filter(|_| !is_deferred) {
+            return Err(error.clone());
         }
-        let terms = self.terms(&keys, &rows, &changes, execution.guard.filter(|_| times > 0));
+        let written = if is_nowhere { 0 } else { keys.len().saturating_mul(row_count(&rows)) };
+        let times = (written, row_count(&rows));
+        let (bound, said) = self.bind_repeated(times, (is_deferred, is_conditional), execution);
+        let (changes, unfit_value) = bound?;
+        let terms = self.terms(&keys, &rows, &changes, execution.guard.filter(|_| !is_nowhere));
         // A DELETE without columns deletes whole rows, whatever is unset.
         let is_delete = self.kind == StatementType::Delete;
         let is_unset = is_delete && !self.operations.is_empty() && changes.is_empty();
@@ -227,11 +226,11 @@ impl ModifyPlan {
             updates_static_row: self.updates_static_row(),
             timestamp,
             changes,
-            ttl: bind_ttl(attributes.ttl.as_ref(), &self.table, execution)?,
-            refused,
+            ttl,
+            refused: unfit.or(unfit_value),
             said,
             terms,
-            ttl_is_default: attributes.ttl.is_none(),
+            ttl_is_default: self.attributes.ttl.is_none(),
             now_seconds: execution.now_seconds,
             latest_expiration: MAX_DELETION_TIME,
             is_unset,
@@ -250,32 +249,52 @@ impl ModifyPlan {
         are_ranges && self.kind == StatementType::Delete && !self.operations.is_empty()
     }
 
-    /// Why an INSERT cannot make a row of a table with `COMPACT STORAGE`, which exists by its cells alone.
-    fn missing_value(&self) -> Option<Error> {
+    /// The timestamp and the time to live (`UpdateParameters`).
+    fn bind_times(&self, default_timestamp: i64, execution: &Execution<'_>) -> Result<(i64, i32)> {
+        let attributes = &self.attributes;
+        let timestamp =
+            bind_timestamp(attributes.timestamp.as_ref(), default_timestamp, execution)?;
+        let ttl = bind_ttl(attributes.ttl.as_ref(), &self.table, execution)?;
+        if timestamp == i64::MIN {
+            return refuse(format!(
+                "Out of bound timestamp, must be in [{}, {}]",
+                i64::MIN + 1,
+                i64::MAX
+            ));
+        }
+        Ok((timestamp, ttl))
+    }
+
+    /// Refuses what a table with `COMPACT STORAGE` cannot have: a row with an empty clustering, and one that an INSERT makes without cells,
+    /// by which alone it exists.
+    fn check_row(&self, rows: &BoundRows) -> Result<()> {
+        self.restrictions.check_compact(rows, &self.table)?;
         let table = &self.table.schema;
         if self.kind != StatementType::Insert || !table.options.compact_storage {
-            return None;
+            return Ok(());
         }
         let names_value = self.operations.iter().any(|op| op.column.kind == ColumnKind::Regular);
         if names_value || !self.updates_regular_rows() {
-            return None;
+            return Ok(());
         }
-        let value = table.regulars.first().filter(|value| value.cql_type != CqlType::Empty)?;
-        Some(Error::InvalidRequest(format!(
-            "Column {} is mandatory for this COMPACT STORAGE table",
-            value.name
-        )))
+        match table.regulars.first().filter(|value| value.cql_type != CqlType::Empty) {
+            Some(value) => {
+                let name = &value.name;
+                refuse(format!("Column {name} is mandatory for this COMPACT STORAGE table"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The changes of columns. What guardrails say as each of `times` rows gets them is said, or returned if that depends on conditions.
     fn bind_repeated(
         &self,
-        times: usize,
+        (times, rows): (usize, usize),
         (is_deferred, is_conditional): (bool, bool),
         execution: &Execution<'_>,
     ) -> (Result<(Changes, Option<Error>)>, Vec<Said>) {
         let guard = execution.guard.filter(|_| times > 0).map(Guard::fresh);
-        let bound = self.bind_changes(is_deferred, guard.as_ref(), execution);
+        let bound = self.bind_changes((is_deferred, rows), guard.as_ref(), execution);
         let mut said = guard.map(|guard| guard.take_said()).unwrap_or_default();
         if bound.is_ok() && !said.is_empty() {
             said = std::iter::repeat_n(said, times.min(MOST_SAID)).flatten().collect();
@@ -324,7 +343,7 @@ impl ModifyPlan {
     /// The changes of columns, and, with `is_deferred`, the first error instead of a refusal.
     fn bind_changes(
         &self,
-        is_deferred: bool,
+        (is_deferred, rows): (bool, usize),
         guard: Option<&Guard>,
         execution: &Execution<'_>,
     ) -> Result<(Changes, Option<Error>)> {
@@ -337,7 +356,12 @@ impl ModifyPlan {
         };
         // Cassandra applies those of rows first.
         for operation in of(false).chain(of(true)) {
-            match self.bind_guarded(operation, guard, execution) {
+            let mut bound = self.bind_guarded(operation, guard, execution);
+            if operation.is_static() && rows > 1 {
+                let repeated = |once| operation.repeated(once, rows, execution);
+                bound = bound.and_then(|once| once.map(repeated).transpose());
+            }
+            match bound {
                 Ok(change) => changes.extend(change.map(|change| (operation.column, change))),
                 // The statement is bound again, by a thread that takes longer.
                 Err(Error::Exhausted) => return Err(Error::Exhausted),

@@ -120,6 +120,18 @@ impl Restrictions {
         Ok(keys)
     }
 
+    /// Thrift knew no row whose only clustering value is empty, so a table with `COMPACT STORAGE` takes none (`UpdateParameters.newRow`).
+    pub(super) fn check_compact(&self, rows: &BoundRows, table: &Table) -> Result<()> {
+        let (BoundRows::Rows(rows), [column]) = (rows, table.schema.clustering.as_slice()) else {
+            return Ok(());
+        };
+        let is_compact = table.schema.options.compact_storage && self.has_clustering();
+        if is_compact && rows.contains(&serialize(&[Vec::new()], table)) {
+            return refuse(format!("Invalid empty or null value for column {}", column.name));
+        }
+        Ok(())
+    }
+
     pub(super) fn bind_rows(
         &self,
         kind: StatementType,
@@ -135,9 +147,6 @@ impl Restrictions {
         let is_compact = table.schema.options.compact_storage;
         let (names_rows, is_delete) =
             (self.is_full_clustering(table), kind == StatementType::Delete);
-        if is_compact && (names_rows || !is_delete) {
-            check_compact(&prefixes, &names)?;
-        }
         let of_rows = (is_compact && !is_delete) || names_rows;
         for prefix in &prefixes {
             // Cassandra asks only rows, and then cannot write a longer bound in version nb.
@@ -206,16 +215,6 @@ fn whole_clustering(values: &[Vec<u8>], table: &Table) -> Vec<u8> {
     let mut out = Vec::new();
     table.layout.clusterings.write(&all, &mut out);
     out
-}
-
-/// Thrift knew no row whose only clustering value is empty.
-fn check_compact(prefixes: &[Prefix], names: &[&str]) -> Result<()> {
-    match names {
-        [name] if prefixes.iter().flatten().any(Vec::is_empty) => {
-            refuse(format!("Invalid empty or null value for column {name}"))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn row(serialized: &[u8], count: usize) -> Position<'_> {

@@ -152,6 +152,36 @@ impl Operation {
         }
     }
 
+    /// What a static column becomes that is changed once for each row of the statement, given what one change makes of it
+    /// (`UpdateStatement.addUpdateForKey`): elements are added to a list, and counters counted, as often.
+    pub(super) fn repeated(
+        &self,
+        once: Change,
+        rows: usize,
+        execution: &Execution<'_>,
+    ) -> Result<Change> {
+        let is_list = self.cql_type.is_multi_cell() && matches!(self.cql_type, CqlType::List(_));
+        match once {
+            Change::Increment(delta) => {
+                let rows = i64::try_from(rows).unwrap_or(i64::MAX);
+                Ok(Change::Increment(delta.wrapping_mul(rows)))
+            }
+            mut all @ (Change::Overwrite(_) | Change::Cells(_)) if is_list => {
+                for _ in 1..rows {
+                    let Some(more) = self.bind(execution)? else { break };
+                    execution.work.make(usize::try_from(more.bytes()).unwrap_or(usize::MAX))?;
+                    match (&mut all, more) {
+                        (Change::Overwrite(all), Change::Overwrite(more)) => all.extend(more),
+                        (Change::Cells(all), Change::Cells(more)) => all.extend(more),
+                        _ => {}
+                    }
+                }
+                Ok(all)
+            }
+            once => Ok(once),
+        }
+    }
+
     /// `None` if the value is unset and nothing happens.
     pub(super) fn bind(&self, execution: &Execution<'_>) -> Result<Option<Change>> {
         let refuse = |message: &str| Err(Error::invalid_request(message));
@@ -453,12 +483,12 @@ fn add_or_subtract(
 struct Typed<'a>(&'a CqlType);
 
 impl Argument for Typed<'_> {
-    fn matches(&self, receiver: &CqlType) -> Match {
-        if self.0 == receiver { Match::Exact } else { Match::No }
+    fn matches(&self, receiver: &CqlType) -> Result<Match> {
+        Ok(if self.0 == receiver { Match::Exact } else { Match::No })
     }
 
-    fn exact_type(&self) -> Option<CqlType> {
-        Some(self.0.clone())
+    fn exact_type(&self) -> Result<Option<CqlType>> {
+        Ok(Some(self.0.clone()))
     }
 
     fn text(&self) -> String {

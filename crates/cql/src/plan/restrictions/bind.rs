@@ -134,13 +134,22 @@ pub(in crate::plan) fn tuple(
     execution: &Execution<'_>,
     form: Form,
 ) -> Result<Tuple> {
+    tuple_or_null(term, names, execution, form)?
+}
+
+/// The values, or what is wrong with a null among them, which is refused after whatever cannot be bound.
+fn tuple_or_null(
+    term: &TupleTerm,
+    names: &[impl AsRef<str>],
+    execution: &Execution<'_>,
+    form: Form,
+) -> Result<Result<Tuple>> {
     match term {
         TupleTerm::One(term) => {
-            Ok(vec![value(term, execution, names.first().map_or("", AsRef::as_ref))?])
+            Ok(Ok(vec![value(term, execution, names.first().map_or("", AsRef::as_ref))?]))
         }
         TupleTerm::Columns(terms) => {
             let mut values = Vec::with_capacity(terms.len());
-            // It is refused after what cannot be bound.
             let mut null = None;
             for (at, (term, name)) in terms.iter().zip(names).enumerate() {
                 match term.bind(execution)? {
@@ -152,7 +161,7 @@ pub(in crate::plan) fn tuple(
                     }
                 }
             }
-            null.map_or(Ok(values), |name| Err(null_of(name, names, form)))
+            Ok(null.map_or(Ok(values), |name| Err(null_of(name, names, form))))
         }
         TupleTerm::Whole(term) => {
             let listed: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -161,7 +170,7 @@ pub(in crate::plan) fn tuple(
                 Bound::Unset => {
                     Err(Error::InvalidRequest(format!("Invalid unset value for tuple {whole}")))
                 }
-                bound => split_tuple(&of_bound(bound, &whole)?, names, form),
+                bound => split_tuple(&of_bound(bound, &whole)?, names, form).map(Ok),
             }
         }
     }
@@ -235,10 +244,10 @@ pub(in crate::plan) fn tuple_list(
             });
             let bound = bound.collect::<Result<Vec<_>>>()?;
             let values = terms.iter().zip(bound).map(|(term, bound)| match bound {
-                Some(bound) => of_bound(bound, name).map(|value| vec![value]),
-                None => tuple(term, names, execution, Form::In),
+                Some(bound) => Ok(of_bound(bound, name).map(|value| vec![value])),
+                None => tuple_or_null(term, names, execution, Form::In),
             });
-            values.collect()
+            values.collect::<Result<Vec<_>>>()?.into_iter().collect()
         }
         TupleList::List { term, tuples } => {
             let whole: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -351,13 +360,12 @@ impl Restrictions {
             let names = column_names(table, entry);
             match &entry.what {
                 What::Slice { start, end } => {
-                    let bind = |bound: &Option<BoundTerm>| -> Result<Option<(Tuple, bool)>> {
+                    type Limit = Option<Result<(Tuple, bool)>>;
+                    let bind = |bound: &Option<BoundTerm>| -> Result<Limit> {
                         let Some(bound) = bound else { return Ok(None) };
                         let names = names.get(..bound.count).unwrap_or(&names);
-                        Ok(Some((
-                            tuple(&bound.term, names, execution, Form::Slice)?,
-                            bound.inclusive,
-                        )))
+                        let values = tuple_or_null(&bound.term, names, execution, Form::Slice)?;
+                        Ok(Some(values.map(|values| (values, bound.inclusive))))
                     };
                     // Null sorts before every value, on descending columns too.
                     let null = |bound: &Option<BoundTerm>| match bound {
@@ -373,7 +381,8 @@ impl Restrictions {
                     if (start.is_none() && descending) || (end.is_none() && !descending) {
                         return Ok(Slices { slices: Vec::new().into(), reversed, statics });
                     }
-                    let (start, end) = (start.flatten(), end.flatten());
+                    let start = start.flatten().transpose()?;
+                    let end = end.flatten().transpose()?;
                     let per_prefix = prefixes.iter();
                     slices = Some(
                         per_prefix

@@ -17,6 +17,7 @@ use super::like::answered;
 use super::{Entry, Restrictions, What};
 use crate::plan::execution::Execution;
 use crate::plan::term::Bound as Value;
+use halcyon_model::schema::ColumnKind;
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_schema::index::{Index, IndexPart, IndexSearch, NearestSearch, Search};
 use halcyon_syntax::{Error, Result};
@@ -49,6 +50,15 @@ pub(super) fn plan<'a>(
 }
 
 impl Restrictions {
+    /// Refuses values that an index of a clustering column is asked for. Cassandra hands it what restricts the rows as well, before it
+    /// looks at other filters.
+    pub fn check_searches_of_rows(&self, table: &Table, execution: &Execution<'_>) -> Result<()> {
+        let is_asked =
+            |of: &&PlannedSearch| self.uses_index && of.column.kind == ColumnKind::Clustering;
+        let mut searches = self.searches.iter().filter(is_asked);
+        searches.try_for_each(|of| bind_entry(table, &of.entry, execution, &mut Vec::new()))
+    }
+
     /// All of them must find a row. Empty: no index is used.
     pub fn bind_searches(
         &self,

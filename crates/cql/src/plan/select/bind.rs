@@ -56,6 +56,7 @@ impl SelectPlan {
             BoundTerms::of(&self.selection.terms, execution)?;
         self.selection.check_constants(&terms, execution)?;
         restrictions.check_tuple_filters(&self.table)?;
+        restrictions.check_searches_of_rows(&self.table, execution)?;
         let filters = restrictions.bind_filters(&self.table, execution)?;
         let statics = !self.table.schema.statics.is_empty();
         // Named keys are looked at first, a range of them last, and of no rows not at all.

@@ -23,7 +23,6 @@ pub(super) fn selects(selector: &RawSelector, wanted: &dyn Fn(&Name) -> bool) ->
             let is_key = !matches!(key, RawSelector::Column(_)) && selects(key, wanted);
             is_key || !selects(value, wanted)
         }),
-        RawSelector::UserType(fields) => fields.iter().any(|(_, value)| !selects(value, wanted)),
         composed => parts(composed).into_iter().any(|part| selects(part, wanted)),
     }
 }
@@ -46,7 +45,6 @@ fn parts(selector: &RawSelector) -> Vec<&RawSelector> {
         | RawSelector::Set(items)
         | RawSelector::Tuple(items) => items.iter().collect(),
         RawSelector::Map(entries) => entries.iter().flat_map(|(key, value)| [key, value]).collect(),
-        RawSelector::UserType(fields) => fields.iter().map(|(_, value)| value).collect(),
         RawSelector::Arithmetic { left, right, .. } => vec![left, right],
     }
 }

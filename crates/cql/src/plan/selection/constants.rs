@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::evaluate::{Value, collection, tuple};
-use super::{Evaluation, RowValues, Selection, Selector};
+use super::{AggregateCall, Evaluation, RowValues, Selection, Selector};
 use crate::plan::execution::Execution;
 use crate::plan::functions::{Body, Scalar};
 use halcyon_syntax::Result;
@@ -21,16 +21,20 @@ impl Selection {
         }
         let row = RowValues::new(0);
         let on = Evaluation { row: &row, terms, aggregates: &[], execution: *execution };
-        let arguments = self.aggregates.iter().flat_map(|call| &call.arguments);
-        self.selectors.iter().chain(arguments).try_for_each(|of| of.constant(&on).map(drop))
+        let calls = &self.aggregates;
+        self.selectors.iter().try_for_each(|of| of.constant(calls, &on).map(drop))
     }
 }
 
 impl Selector {
-    /// The value if it is the same for each row.
-    fn constant<'a>(&'a self, on: &Evaluation<'a>) -> Result<Option<Value<'a>>> {
+    /// The value if it is the same for each row. `calls`: those of aggregates.
+    fn constant<'a>(
+        &'a self,
+        calls: &'a [AggregateCall],
+        on: &Evaluation<'a>,
+    ) -> Result<Option<Value<'a>>> {
         let all = |selectors: &'a [Selector]| {
-            let values = selectors.iter().map(|of| of.constant(on));
+            let values = selectors.iter().map(|of| of.constant(calls, on));
             values.collect::<Result<Vec<Option<Value<'a>>>>>()
         };
         let each = |values: Vec<Option<Value<'a>>>| values.into_iter().collect::<Option<Vec<_>>>();
@@ -57,10 +61,15 @@ impl Selector {
             Selector::Element { of, .. }
             | Selector::Slice { of, .. }
             | Selector::Field { of, .. } => {
-                of.constant(on)?;
+                of.constant(calls, on)?;
                 None
             }
-            Selector::Column(_) | Selector::Time { .. } | Selector::Aggregate(_) => None,
+            Selector::Aggregate(index) => {
+                let call = calls.get(*index);
+                call.map(|call| all(&call.arguments)).transpose()?;
+                None
+            }
+            Selector::Column(_) | Selector::Time { .. } => None,
         };
         if let Some(Some(made)) = &made {
             on.execution.work.make(made.len())?;

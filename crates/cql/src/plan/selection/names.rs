@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use halcyon_syntax::Error;
 use halcyon_syntax::ast::{RawSelector, RawTerm};
 
 use crate::plan::functions::{COUNT_ROWS, cast_target};
@@ -25,6 +26,13 @@ pub(super) fn name(selector: &RawSelector) -> String {
     shown(selector, &Known::default())
 }
 
+pub(super) fn cannot_infer(raw: &RawSelector) -> Error {
+    Error::InvalidRequest(format!(
+        "Cannot infer type for term {} in selection clause (try using a cast to force a type)",
+        name(raw)
+    ))
+}
+
 /// The name of a selector that is prepared.
 pub(super) fn shown(selector: &RawSelector, known: &Known) -> String {
     let name = |of: &RawSelector| shown(of, known);
@@ -37,7 +45,7 @@ pub(super) fn shown(selector: &RawSelector, known: &Known) -> String {
         RawSelector::WriteTime(of) => format!("writetime({})", name(of)),
         RawSelector::MaxWriteTime(of) => format!("maxwritetime({})", name(of)),
         RawSelector::Ttl(of) => format!("ttl({})", name(of)),
-        RawSelector::Call { name: function, arguments } => {
+        RawSelector::Call { name: function, arguments, .. } => {
             let own = || known.keyspaces.get(&place).map(String::as_str);
             let keyspace = function.keyspace.as_deref().or_else(own).unwrap_or("system");
             let is_constant =
@@ -77,12 +85,6 @@ pub(super) fn shown(selector: &RawSelector, known: &Known) -> String {
                 format!("{}: {}", name(key), name(value))
             };
             format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
-        }
-        RawSelector::UserType(fields) => {
-            let field = |(field, value): &(halcyon_syntax::ast::Name, RawSelector)| {
-                format!("{}: {}", field.text, name(value))
-            };
-            format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
         }
         RawSelector::Tuple(items) => format!("({})", joined(items)),
         RawSelector::Arithmetic { operator, left, right } => {

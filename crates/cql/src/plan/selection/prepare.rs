@@ -7,8 +7,8 @@ use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
 use halcyon_model::types::UserType;
 
-use super::names::Known;
-use super::resolve::{Resolved, SelectorArgument, native_name, scope, time_type};
+use super::names::{Known, cannot_infer};
+use super::resolve::{Resolved, SelectorArgument, field_of, native_name, scope, time_type};
 use super::terms::{SelectionTerm, Usage};
 use super::{AggregateCall, Part, Selection, Selector, Step, TimeKind, names};
 use crate::plan::functions::{self, Argument, Function, assignable, cast_name};
@@ -36,20 +36,15 @@ pub struct Preparing<'a, 'b> {
 /// What a selector costs, in units of work.
 const SELECTOR: u64 = 500;
 
-fn cannot_infer(raw: &RawSelector) -> Error {
-    Error::InvalidRequest(format!(
-        "Cannot infer type for term {} in selection clause (try using a cast to force a type)",
-        names::name(raw)
-    ))
-}
-
 impl<'a, 'b> Preparing<'a, 'b> {
     pub fn new(table: &'a Table, to: &'a mut Preparation<'b>) -> Preparing<'a, 'b> {
         Preparing { table, to, selection: Selection::default(), known: Known::default() }
     }
 
     pub fn resolve<'r>(&self, raw: &'r RawSelector) -> Result<Resolved<'r>> {
-        Resolved::new(raw, self.table, self.to)
+        let resolved = Resolved::new(raw, self.table, self.to)?;
+        resolved.check_entries()?;
+        Ok(resolved)
     }
 
     /// A selector of the result, with its name.
@@ -162,18 +157,15 @@ impl<'a, 'b> Preparing<'a, 'b> {
             RawSelector::List(_)
             | RawSelector::Set(_)
             | RawSelector::Map(_)
-            | RawSelector::UserType(_)
             | RawSelector::Term(_) => true,
-            RawSelector::Tuple(items) => items.len() > 1,
+            RawSelector::Tuple(items) => items.len() > 1 || is_tuple(&to),
             _ => false,
         };
         // The type of a hint is frozen, that of a column of cells is not.
         let is_of_cells = matches!(of.raw, RawSelector::Column(_))
             && of.exact.as_ref().is_some_and(CqlType::is_multi_cell);
-        // Cassandra looks up the names of fields where it asks whether the value fits.
-        check_fields(of.raw, &to)?;
-        let fits = || SelectorArgument::new(of, self.to).matches(&to).is_assignable();
-        if !is_of_cells && (!is_asked || fits()) {
+        let fits = || Ok(SelectorArgument::new(of, self.to).matches(&to)?.is_assignable());
+        if !is_of_cells && (!is_asked || fits()?) {
             let item = self.selector(of, Some(&to))?;
             if assignable(&item.cql_type, &to).is_assignable() {
                 return Ok(Item { selector: item.selector, cql_type: to });
@@ -231,7 +223,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             }
             RawSelector::Field { field, .. } => {
                 let (index, field_type) = field_index(&cql_type, selector, field)?;
-                (Part::Field(u16::try_from(index).unwrap_or(u16::MAX)), field_type.freeze())
+                (Part::Field(u16::try_from(index).unwrap_or(u16::MAX)), field_type)
             }
             _ => return Err(cannot_infer(of)),
         };
@@ -396,9 +388,6 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 }
                 Ok(Item { selector: Selector::Tuple(selectors), cql_type: CqlType::Tuple(types) })
             }
-            (RawSelector::UserType(fields), Some(CqlType::Udt(udt))) => {
-                self.user_type(fields.iter().map(|(name, raw)| (name, raw)).collect(), udt)
-            }
             _ => Err(cannot_infer(raw)),
         }
     }
@@ -409,7 +398,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
         fields: Vec<(&Name, &RawSelector)>,
         udt: Box<UserType>,
     ) -> Result<Item> {
-        check_names(fields.iter().map(|(name, _)| *name), &udt)?;
+        fields.iter().try_for_each(|(name, _)| field_of(&udt, name).map(drop))?;
         let given: HashMap<&[u8], &RawSelector> =
             fields.into_iter().map(|(name, raw)| (name.text.as_bytes(), raw)).collect();
         let null = RawSelector::Term(RawTerm::Null);
@@ -433,11 +422,9 @@ fn is_tuple(cql_type: &CqlType) -> bool {
 /// Selectors whose type depends on their receiver.
 fn is_literal(raw: &RawSelector) -> bool {
     match raw {
-        RawSelector::Term(_)
-        | RawSelector::List(_)
-        | RawSelector::Set(_)
-        | RawSelector::Map(_)
-        | RawSelector::UserType(_) => true,
+        RawSelector::Term(_) | RawSelector::List(_) | RawSelector::Set(_) | RawSelector::Map(_) => {
+            true
+        }
         RawSelector::Tuple(items) => items.len() > 1 || items.iter().all(is_literal),
         _ => false,
     }
@@ -476,52 +463,6 @@ fn no_collection(what: &str, cql_type: &CqlType, selector: &RawSelector) -> Erro
     ))
 }
 
-fn check_names<'a>(mut names: impl Iterator<Item = &'a Name>, udt: &UserType) -> Result<()> {
-    match names.find(|name| field_of(udt, name).is_none()) {
-        None => Ok(()),
-        Some(unknown) => Err(Error::InvalidRequest(format!(
-            "Unknown field '{}' in value of user defined type {}",
-            unknown.text,
-            String::from_utf8_lossy(&udt.name)
-        ))),
-    }
-}
-
-fn field_of<'a>(udt: &'a UserType, name: &Name) -> Option<&'a CqlType> {
-    let field = udt.fields.iter().find(|(field, _)| field == name.text.as_bytes());
-    field.map(|(_, cql_type)| cql_type)
-}
-
-/// Refuses a field that a literal names and its type does not have, at any depth.
-fn check_fields(raw: &RawSelector, to: &CqlType) -> Result<()> {
-    let named: Vec<(&Name, &RawSelector)> = match (raw, to.thawed()) {
-        (RawSelector::Map(raws), CqlType::Map(key, value)) => {
-            let mut both = raws.iter().flat_map(|(k, v)| [(k, key), (v, value)]);
-            return both.try_for_each(|(raw, of)| check_fields(raw, of));
-        }
-        (
-            RawSelector::List(items) | RawSelector::Set(items),
-            CqlType::List(element) | CqlType::Set(element),
-        ) => return items.iter().try_for_each(|item| check_fields(item, element)),
-        (RawSelector::Tuple(items), CqlType::Tuple(types)) => {
-            return items.iter().zip(types).try_for_each(|(item, of)| check_fields(item, of));
-        }
-        (RawSelector::Map(raws), _) => {
-            let named = raws.iter().filter_map(|(key, value)| match key {
-                RawSelector::Column(name) => Some((name, value)),
-                _ => None,
-            });
-            named.collect()
-        }
-        (RawSelector::UserType(fields), _) => fields.iter().map(|(n, v)| (n, v)).collect(),
-        _ => return Ok(()),
-    };
-    let CqlType::Udt(udt) = to.thawed() else { return Ok(()) };
-    check_names(named.iter().map(|(name, _)| *name), udt)?;
-    let mut typed = named.iter().filter_map(|(name, value)| Some((value, field_of(udt, name)?)));
-    typed.try_for_each(|(value, of)| check_fields(value, of))
-}
-
 /// The type of the keys of what is sliced.
 fn sliced_type(cql_type: &CqlType, selector: &RawSelector) -> Result<CqlType> {
     if matches!(cql_type.thawed(), CqlType::List(_)) {
@@ -558,5 +499,5 @@ fn field_index(
         ))
     })?;
     let cql_type = udt.fields.get(index).map(|(_, t)| t.clone()).unwrap_or(CqlType::Blob);
-    Ok((index, cql_type))
+    Ok((index, cql_type.freeze()))
 }

@@ -13,10 +13,11 @@ use crate::plan::term::with_keyspace;
 pub fn qualify(selector: &mut RawSelector, own: &Arc<Keyspace>) {
     let each = |selector: &mut RawSelector| qualify(selector, own);
     match selector {
-        RawSelector::Call { name, arguments } => {
+        RawSelector::Call { name, arguments, is_implied } => {
             let is_own = own.functions.has(&name.name) && !is_native(&name.name);
             if name.keyspace.is_none() && is_own {
                 name.keyspace = Some(own.name.clone());
+                *is_implied = true;
             }
             arguments.iter_mut().for_each(each);
         }
@@ -47,7 +48,6 @@ pub fn qualify(selector: &mut RawSelector, own: &Arc<Keyspace>) {
                 qualify(value, own);
             }
         }
-        RawSelector::UserType(fields) => fields.iter_mut().map(|(_, of)| of).for_each(each),
         RawSelector::Arithmetic { left, right, .. } => {
             qualify(left, own);
             qualify(right, own);

@@ -8,12 +8,13 @@ use halcyon_syntax::ast::{Name, QualifiedName, RawSelector, RawTerm};
 use halcyon_syntax::lexer::Location;
 use halcyon_syntax::{Error, Result};
 
+use super::names::cannot_infer;
 use super::{TimeKind, names};
 use crate::plan::functions::{
     self, Argument, Function, Match, Scope, assignable, count_rows, operator_name, preferred,
 };
 use crate::plan::restrictions::{find_column, receiver};
-use crate::plan::term::{Inference, Preparation, RawArgument};
+use crate::plan::term::{Inference, Preparation, RawArgument, unfit};
 
 /// The choice of an overload, in units of work.
 const OVERLOADS: u64 = 5_000;
@@ -25,8 +26,10 @@ pub struct Resolved<'r> {
     pub exact: Option<CqlType>,
     /// Of a call.
     pub function: Option<Function>,
-    /// What it is made of; of literals of maps and user types first their values.
+    /// What it is made of.
     pub parts: Vec<Resolved<'r>>,
+    /// Of a literal of a map or a user type: its keys and values, as far as they exist. The keys may be names of fields.
+    entries: Vec<(Result<Resolved<'r>>, Result<Resolved<'r>>)>,
 }
 
 /// A selector as the argument of a call.
@@ -47,7 +50,8 @@ impl<'r> Resolved<'r> {
     pub fn new(raw: &'r RawSelector, table: &Table, to: &Preparation<'_>) -> Result<Resolved<'r>> {
         let other = |raw: &'r RawSelector| Resolved::new(raw, table, to);
         let all = |raws: &'r [RawSelector]| raws.iter().map(other).collect::<Result<Vec<_>>>();
-        let whole = |exact, parts| Ok(Resolved { raw, exact, function: None, parts });
+        let whole =
+            |exact, parts| Ok(Resolved { raw, exact, function: None, parts, entries: Vec::new() });
         match raw {
             RawSelector::Column(name) => {
                 let cql_type = receiver(table, find_column(table, name)?)?.cql_type;
@@ -57,13 +61,13 @@ impl<'r> Resolved<'r> {
             RawSelector::WriteTime(of) => timed(TimeKind::WriteTime, raw, of, other),
             RawSelector::MaxWriteTime(of) => timed(TimeKind::MaxWriteTime, raw, of, other),
             RawSelector::Ttl(of) => timed(TimeKind::Ttl, raw, of, other),
-            RawSelector::Call { name, arguments } => {
-                let counts_rows = name.name == "count"
-                    && matches!(arguments.as_slice(), [RawSelector::Term(RawTerm::Literal { .. })]);
-                if counts_rows {
-                    return Ok(Resolved::call(raw, count_rows(), Vec::new()));
-                }
-                Resolved::chosen(raw, name, all(arguments)?, table, to)
+            RawSelector::Call { name, arguments, .. } if counts_rows(name, arguments) => {
+                Ok(Resolved::call(raw, count_rows(), Vec::new()))
+            }
+            RawSelector::Call { name, arguments, is_implied } => {
+                let keyspace = name.keyspace.clone().filter(|_| !is_implied);
+                let called = QualifiedName { keyspace, ..name.clone() };
+                Resolved::chosen(raw, &called, all(arguments)?, table, to)
             }
             RawSelector::Arithmetic { operator, left, right } => {
                 let name = native_name(operator_name(Some(*operator)));
@@ -96,7 +100,7 @@ impl<'r> Resolved<'r> {
             }
             RawSelector::Term(term) => {
                 let inference = Inference::new(to.catalog, to.keyspace, to.work);
-                let exact = RawArgument { raw: term, inference: &inference }.exact_type();
+                let exact = RawArgument { raw: term, inference: &inference }.exact_type()?;
                 whole(exact, Vec::new())
             }
             RawSelector::TypeHint { to: text, selector } => {
@@ -107,12 +111,50 @@ impl<'r> Resolved<'r> {
                 let parts = all(items)?;
                 whole(literal_type(raw, &parts), parts)
             }
-            RawSelector::Map(_) | RawSelector::UserType(_) => whole(None, looked_up(raw, &other)),
+            RawSelector::Map(raws) => Ok(Resolved {
+                entries: raws.iter().map(|(key, value)| (other(key), other(value))).collect(),
+                ..whole(None, Vec::new())?
+            }),
         }
     }
 
+    /// The keys and values of a literal, if all of them exist.
+    fn found_entries(&self) -> Result<Vec<(&Resolved<'r>, &Resolved<'r>)>> {
+        let mut found = Vec::with_capacity(self.entries.len());
+        for (key, value) in &self.entries {
+            found
+                .push((key.as_ref().map_err(Error::clone)?, value.as_ref().map_err(Error::clone)?));
+        }
+        Ok(found)
+    }
+
+    /// Refuses what is not found in literals of maps and user types, apart from keys that may be names of fields.
+    pub(super) fn check_entries(&self) -> Result<()> {
+        self.parts.iter().try_for_each(Resolved::check_entries)?;
+        for (name, (key, value)) in self.names().zip(&self.entries) {
+            if name.is_none() {
+                key.as_ref().map_err(Error::clone)?.check_entries()?;
+            }
+            value.as_ref().map_err(Error::clone)?.check_entries()?;
+        }
+        Ok(())
+    }
+
+    /// The keys of a literal as names of fields, where they are names.
+    fn names(&self) -> impl Iterator<Item = Option<&'r Name>> {
+        let entries = match self.raw {
+            RawSelector::Map(entries) => entries.as_slice(),
+            _ => &[],
+        };
+        entries.iter().map(|(key, _)| match key {
+            RawSelector::Column(name) => Some(name),
+            _ => None,
+        })
+    }
+
     fn call(raw: &'r RawSelector, function: Function, parts: Vec<Resolved<'r>>) -> Resolved<'r> {
-        Resolved { raw, exact: Some(function.returns.clone()), function: Some(function), parts }
+        let exact = Some(function.returns.clone());
+        Resolved { raw, exact, function: Some(function), parts, entries: Vec::new() }
     }
 
     fn chosen(
@@ -144,24 +186,9 @@ pub(super) fn scope<'a>(table: &'a Table, to: &'a Preparation<'_>) -> Scope<'a> 
     Scope { catalog: to.catalog, keyspace: to.keyspace, table: Some(table), work: to.work }
 }
 
-/// The parts of a literal of a map or a user type, as far as they are known: its use refuses the others, and tells whether keys are
-/// selectors or names of fields.
-fn looked_up<'r>(
-    literal: &'r RawSelector,
-    resolve: &impl Fn(&'r RawSelector) -> Result<Resolved<'r>>,
-) -> Vec<Resolved<'r>> {
-    let (values, keys): (Vec<&RawSelector>, Vec<&RawSelector>) = match literal {
-        RawSelector::Map(entries) => entries.iter().map(|(key, value)| (value, key)).unzip(),
-        RawSelector::UserType(fields) => (fields.iter().map(|(_, of)| of).collect(), Vec::new()),
-        _ => return Vec::new(),
-    };
-    let all =
-        |raws: Vec<&'r RawSelector>| raws.into_iter().map(resolve).collect::<Result<Vec<_>>>();
-    let mut parts = all(values).unwrap_or_default();
-    if !parts.is_empty() {
-        parts.extend(all(keys).unwrap_or_default());
-    }
-    parts
+/// Whether it is `count` of a constant.
+fn counts_rows(name: &QualifiedName, arguments: &[RawSelector]) -> bool {
+    name.name == "count" && matches!(arguments, [RawSelector::Term(RawTerm::Literal { .. })])
 }
 
 /// A time of a column, or of a part of one.
@@ -184,7 +211,7 @@ fn timed<'r>(
         column = of;
     }
     let exact = column.exact.as_ref().map(|column| time_type(kind, column, of));
-    Ok(Resolved { raw, exact, function: None, parts: vec![part] })
+    Ok(Resolved { raw, exact, function: None, parts: vec![part], entries: Vec::new() })
 }
 
 /// The type of a time. Cassandra takes that of an element or a field for a list where it chooses functions.
@@ -217,9 +244,22 @@ fn literal_type(raw: &RawSelector, parts: &[Resolved<'_>]) -> Option<CqlType> {
     if parts.len() == 1 { None } else { known.collect::<Option<_>>().map(CqlType::Tuple) }
 }
 
+/// The type of a field that a literal names.
+pub(super) fn field_of<'a>(udt: &'a UserType, name: &Name) -> Result<&'a CqlType> {
+    let field = udt.fields.iter().find(|(field, _)| field == name.text.as_bytes());
+    field.map(|(_, cql_type)| cql_type).ok_or_else(|| {
+        Error::InvalidRequest(format!(
+            "Unknown field '{}' in value of user defined type {}",
+            name.text,
+            String::from_utf8_lossy(&udt.name)
+        ))
+    })
+}
+
 fn field_type(of: &CqlType, field: &[u8]) -> Option<CqlType> {
     let CqlType::Udt(udt) = of.thawed() else { return None };
-    udt.fields.iter().find(|(name, _)| name == field).map(|(_, cql_type)| cql_type.clone())
+    let field = udt.fields.iter().find(|(name, _)| name == field);
+    field.map(|(_, cql_type)| cql_type.clone().freeze())
 }
 
 /// What `[]` selects. The elements of a list cannot be selected; a call that takes one is refused for that, not for the
@@ -240,18 +280,18 @@ impl<'a> SelectorArgument<'a> {
 }
 
 impl Argument for SelectorArgument<'_> {
-    fn matches(&self, receiver: &CqlType) -> Match {
+    fn matches(&self, receiver: &CqlType) -> Result<Match> {
         matches(self.of, receiver, &self.inference)
     }
 
-    fn exact_type(&self) -> Option<CqlType> {
-        match self.of.raw {
+    fn exact_type(&self) -> Result<Option<CqlType>> {
+        Ok(match self.of.raw {
             RawSelector::List(_) | RawSelector::Set(_) | RawSelector::Tuple(_) => None,
             _ => self.of.exact.clone(),
-        }
+        })
     }
 
-    fn compatible_type(&self) -> Option<CqlType> {
+    fn compatible_type(&self) -> Result<Option<CqlType>> {
         compatible_type(self.of, &self.inference)
     }
 
@@ -268,13 +308,12 @@ impl Argument for SelectorArgument<'_> {
     }
 }
 
-fn matches<'r>(of: &Resolved<'r>, receiver: &CqlType, inference: &Inference<'r>) -> Match {
-    let all = |element: &CqlType| {
-        let parts = of.parts.iter().map(|part| matches(part, element, inference));
-        parts.fold(Match::Weak, Match::and)
+fn matches<'r>(of: &Resolved<'r>, receiver: &CqlType, inference: &Inference<'r>) -> Result<Match> {
+    let all = |of: &[Resolved<'r>], element: &CqlType| {
+        all_match(of.iter().map(|part| (part, element)), inference)
     };
-    match (of.raw, receiver.thawed()) {
-        (RawSelector::Term(raw), _) => RawArgument { raw, inference }.matches(receiver),
+    Ok(match (of.raw, receiver.thawed()) {
+        (RawSelector::Term(raw), _) => RawArgument { raw, inference }.matches(receiver)?,
         // The type of a hint is frozen, which only counts here.
         (RawSelector::TypeHint { .. }, _) if receiver.is_multi_cell() => Match::No,
         (RawSelector::List(items), CqlType::Vector(_, dimension))
@@ -282,74 +321,84 @@ fn matches<'r>(of: &Resolved<'r>, receiver: &CqlType, inference: &Inference<'r>)
         {
             Match::No
         }
-        (RawSelector::List(_), CqlType::List(element) | CqlType::Vector(element, _)) => {
-            all(element)
+        (RawSelector::List(_), CqlType::Vector(element, _)) => all(&of.parts, element)?,
+        (RawSelector::List(_), CqlType::List(element))
+        | (RawSelector::Set(_), CqlType::Set(element)) => {
+            all(&of.parts, &element.as_ref().clone().freeze())?
         }
-        (RawSelector::Set(_), CqlType::Set(element)) => all(element),
         (RawSelector::Set(items), CqlType::Map(..)) if items.is_empty() => Match::Weak,
         (RawSelector::Tuple(_), CqlType::Tuple(types)) if of.parts.len() <= types.len() => {
-            let pairs = of.parts.iter().zip(types);
-            pairs.fold(Match::Weak, |all, (part, to)| all.and(matches(part, to, inference)))
+            let types: Vec<CqlType> = types.iter().map(|of| of.clone().freeze()).collect();
+            unfit(all_match(of.parts.iter().zip(&types), inference))?.and(Match::Weak)
         }
         (RawSelector::Tuple(items), to) if items.len() == 1 && !matches!(to, CqlType::Tuple(_)) => {
-            of.parts.first().map_or(Match::No, |only| matches(only, receiver, inference))
+            match of.parts.first() {
+                Some(only) => matches(only, receiver, inference)?,
+                None => Match::No,
+            }
         }
         (RawSelector::List(_) | RawSelector::Set(_) | RawSelector::Tuple(_), _) => Match::No,
-        (RawSelector::Map(entries), CqlType::Map(key, value)) => {
-            let (values, keys) = of.parts.split_at(entries.len().min(of.parts.len()));
-            let all = |parts: &[Resolved<'r>], cql_type: &CqlType| {
-                let parts = parts.iter().map(|part| matches(part, cql_type, inference));
-                parts.fold(Match::Weak, Match::and)
-            };
-            all(keys, key).and(all(values, value))
-        }
-        (RawSelector::Map(entries), CqlType::Udt(udt)) => {
-            let fields = entries.iter().map(|(key, _)| match key {
-                RawSelector::Column(name) => Some(name),
-                _ => None,
-            });
-            match_fields(fields, &of.parts, udt, inference)
-        }
-        (RawSelector::UserType(fields), CqlType::Udt(udt)) => {
-            match_fields(fields.iter().map(|(name, _)| Some(name)), &of.parts, udt, inference)
-        }
-        (RawSelector::Map(_) | RawSelector::UserType(_), _) => Match::Weak,
+        (RawSelector::Map(_), CqlType::Udt(udt)) => match_fields(of, udt, inference)?,
+        (RawSelector::Map(_), to) => match_entries(of, to, inference)?,
         _ => of.exact.as_ref().map_or(Match::No, |exact| assignable(exact, receiver)),
-    }
+    })
 }
 
-/// Whether values fit the fields that they are for. A field that the type does not have is refused later, by its name.
-fn match_fields<'n, 'r>(
-    names: impl Iterator<Item = Option<&'n Name>>,
-    values: &[Resolved<'r>],
-    udt: &UserType,
+/// Whether all parts fit what they are for. Without parts, it could be something else as well.
+fn all_match<'a, 'r: 'a, 't>(
+    pairs: impl ExactSizeIterator<Item = (&'a Resolved<'r>, &'t CqlType)>,
     inference: &Inference<'r>,
-) -> Match {
-    let mut all = Match::Weak;
-    for (name, value) in names.zip(values) {
-        let field = udt
-            .fields
-            .iter()
-            .find(|(field, _)| name.is_some_and(|name| name.text.as_bytes() == field.as_slice()));
-        if let Some((_, cql_type)) = field {
-            all = all.and(matches(value, cql_type, inference));
-        }
+) -> Result<Match> {
+    let mut all = if pairs.len() == 0 { Match::Weak } else { Match::Exact };
+    for (part, to) in pairs {
+        all = all.and(matches(part, to, inference)?);
     }
-    all
+    Ok(all)
 }
 
-fn compatible_type<'r>(of: &Resolved<'r>, inference: &Inference<'r>) -> Option<CqlType> {
-    let element = || preferred(of.parts.iter().map(|part| compatible_type(part, inference)));
-    match of.raw {
-        RawSelector::Term(raw) => RawArgument { raw, inference }.compatible_type(),
-        RawSelector::List(_) => element().map(|element| CqlType::List(Box::new(element)).freeze()),
-        RawSelector::Set(_) => element().map(|element| CqlType::Set(Box::new(element)).freeze()),
+/// A literal where a value of a user type is expected.
+fn match_fields<'r>(of: &Resolved<'r>, udt: &UserType, inference: &Inference<'r>) -> Result<Match> {
+    // Of a frozen type, fields are frozen here, and cells where Cassandra looks.
+    let udt = inference.declared(udt).unwrap_or(udt);
+    let mut fields = Vec::with_capacity(of.entries.len());
+    for (key, value) in of.names().zip(of.entries.iter().map(|(_, value)| value)) {
+        let cql_type = field_of(udt, key.ok_or_else(|| cannot_infer(of.raw))?)?;
+        fields.push((value.as_ref().map_err(Error::clone)?, cql_type));
+    }
+    Ok(unfit(all_match(fields.into_iter(), inference))?.and(Match::Weak))
+}
+
+/// A literal where something else is expected: its keys are selectors.
+fn match_entries<'r>(
+    of: &Resolved<'r>,
+    receiver: &CqlType,
+    inference: &Inference<'r>,
+) -> Result<Match> {
+    let known = of.found_entries()?;
+    let CqlType::Map(key_type, value_type) = receiver else { return Ok(Match::No) };
+    let (key_type, value_type) =
+        (key_type.as_ref().clone().freeze(), value_type.as_ref().clone().freeze());
+    let keys = all_match(known.iter().map(|(key, _)| (*key, &key_type)), inference)?;
+    Ok(keys.and(all_match(known.iter().map(|(_, value)| (*value, &value_type)), inference)?))
+}
+
+fn compatible_type<'r>(of: &Resolved<'r>, inference: &Inference<'r>) -> Result<Option<CqlType>> {
+    let types = || {
+        let types = of.parts.iter().map(|part| compatible_type(part, inference));
+        types.collect::<Result<Vec<Option<CqlType>>>>()
+    };
+    let element = || Ok(preferred(types()?.into_iter()).map(Box::new));
+    Ok(match of.raw {
+        RawSelector::Term(raw) => RawArgument { raw, inference }.compatible_type()?,
+        RawSelector::List(_) => element()?.map(|element| CqlType::List(element).freeze()),
+        RawSelector::Set(_) => element()?.map(|element| CqlType::Set(element).freeze()),
         // One selector in parentheses may be no tuple.
         RawSelector::Tuple(items) if items.len() == 1 => None,
-        RawSelector::Tuple(_) => {
-            let types = of.parts.iter().map(|part| compatible_type(part, inference));
-            types.collect::<Option<_>>().map(CqlType::Tuple)
+        RawSelector::Tuple(_) => types()?.into_iter().collect::<Option<_>>().map(CqlType::Tuple),
+        RawSelector::Map(_) => {
+            of.check_entries()?;
+            None
         }
         _ => of.exact.clone(),
-    }
+    })
 }

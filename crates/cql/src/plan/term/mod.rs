@@ -25,7 +25,7 @@ pub use constant::constant;
 pub use literal::parse_literal;
 pub use preparation::Preparation;
 pub(crate) use prepare::{shown_type, with_keyspace};
-pub(crate) use raw::{Inference, RawArgument, resolve_type, type_matches};
+pub(crate) use raw::{Inference, RawArgument, resolve_type, unfit};
 
 /// A term that is ready to be evaluated.
 #[derive(Debug, Clone, PartialEq)]

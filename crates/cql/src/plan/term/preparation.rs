@@ -10,7 +10,6 @@ use crate::plan::execution::Work;
 use crate::plan::functions::{Body, Function};
 use crate::plan::metadata::Variables;
 use halcyon_schema::catalog::{Catalog, Keyspace};
-use halcyon_schema::change::check_type_keyspace;
 use halcyon_syntax::Result;
 use halcyon_syntax::ast::TypeText;
 
@@ -62,7 +61,6 @@ impl<'a> Preparation<'a> {
 
     /// The type that a text names, in the keyspace of the statement.
     pub fn cql_type(&self, text: &TypeText) -> Result<CqlType> {
-        check_type_keyspace(text, self.keyspace)?;
         raw::resolve_type(text, self.catalog, self.keyspace)
     }
 }

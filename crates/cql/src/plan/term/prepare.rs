@@ -9,9 +9,9 @@ use halcyon_model::types::UserType;
 
 use super::literal::parse_literal;
 use super::preparation::Preparation;
-use super::raw::{self, Inference, type_matches};
+use super::raw::{self, Inference};
 use crate::plan::eval::{Composed, Node, Shape};
-use crate::plan::functions::{Match, Scope};
+use crate::plan::functions::{Match, Scope, type_matches};
 use halcyon_schema::catalog::Keyspace;
 use halcyon_syntax::ast::{LiteralKind, Name, QualifiedName, RawTerm, TypeText};
 use halcyon_syntax::lexer::{TokenKind, tokens};

@@ -3,19 +3,21 @@
 //! To choose an overload, each level of a nested term asks the level below whether it could be of the type of each parameter, and that one
 //! asks on. So [`Inference`] remembers the answers: a term is asked once for each type, and the steps are in proportion to the text.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use halcyon_model::CqlType;
-use halcyon_model::types::TypeError;
+use halcyon_model::types::{TypeError, UserType};
 
 use super::literal;
 use crate::plan::execution::Work;
 use crate::plan::functions::{
-    self, Argument, Body, Function, Match, Scalar, Scope, assignable, operator_name, preferred,
+    self, Argument, Body, Function, Match, Scalar, Scope, operator_name, preferred, type_matches,
 };
 use halcyon_schema::catalog::Catalog;
+use halcyon_schema::change::check_type_keyspace;
 use halcyon_syntax::ast::{ArithmeticOperator, QualifiedName, RawTerm, TypeText};
 use halcyon_syntax::lexer::Location;
 use halcyon_syntax::{Error, Result};
@@ -41,8 +43,9 @@ pub(super) fn native(name: &str) -> QualifiedName {
     }
 }
 
-/// The type that a text names.
+/// The type that a text names, in a statement on the keyspace.
 pub(crate) fn resolve_type(text: &TypeText, catalog: &Catalog, keyspace: &str) -> Result<CqlType> {
+    check_type_keyspace(text, keyspace)?;
     let types = catalog.keyspace(keyspace).map(|keyspace| &keyspace.types);
     let find = |name: &str| types?.get(name).map(|user_type| user_type.as_ref().clone());
     CqlType::parse_stated(&text.text, &find).map_err(|error| {
@@ -51,20 +54,6 @@ pub(crate) fn resolve_type(text: &TypeText, catalog: &Catalog, keyspace: &str) -
             other => other.to_string(),
         })
     })
-}
-
-/// Whether a value of type `from` may stand where `to` is expected. Multi-cell and frozen collections are different
-/// things here.
-pub(crate) fn type_matches(from: &CqlType, to: &CqlType) -> Match {
-    let (from, to) = (from.base(), to.base());
-    if from == to {
-        return Match::Exact;
-    }
-    let collection = |t: &CqlType| t.thawed().is_multi_cell();
-    if collection(from) && collection(to) && from.is_multi_cell() != to.is_multi_cell() {
-        return Match::No;
-    }
-    assignable(from, to)
 }
 
 /// Whether the result of a function may stand where `to` is expected. The types of a user's function are written without `frozen`.
@@ -79,6 +68,14 @@ pub(super) fn result_matches(function: &Function, to: &CqlType) -> Match {
     type_matches(&function.returns, to)
 }
 
+/// What is refused for a part of a tuple or of a user type only says that it does not fit (`UserTypes.testUserTypeAssignment`).
+pub(crate) fn unfit(found: Result<Match>) -> Result<Match> {
+    match found {
+        Err(Error::InvalidRequest(_)) => Ok(Match::No),
+        found => found,
+    }
+}
+
 /// `(t)` is `t`, unless a tuple of one is expected.
 pub(super) fn is_parenthesised(terms: &[RawTerm], receiver: &CqlType) -> bool {
     terms.len() == 1 && !matches!(receiver.thawed(), CqlType::Tuple(_) | CqlType::Udt(_))
@@ -87,6 +84,9 @@ pub(super) fn is_parenthesised(terms: &[RawTerm], receiver: &CqlType) -> bool {
 /// What a look at a term costs, and one at the overloads of a function, in units of work.
 const TERM: u64 = 100;
 const OVERLOADS: u64 = 5_000;
+
+/// The keyspace of native functions.
+const SYSTEM: &str = "system";
 
 /// What the parts of one term could be, remembered while the term is prepared.
 #[derive(Debug)]
@@ -98,6 +98,7 @@ pub(crate) struct Inference<'r> {
     matches: RefCell<HashMap<*const RawTerm, Vec<(CqlType, Match)>>>,
     /// The types of calls that nothing receives.
     exact: RefCell<HashMap<*const RawTerm, Option<CqlType>>>,
+    of_natives: OnceCell<Box<Inference<'r>>>,
     /// How many answers had to be found out.
     steps: Cell<u64>,
     parts: PhantomData<&'r RawTerm>,
@@ -115,6 +116,7 @@ impl<'r> Inference<'r> {
             work,
             matches: RefCell::default(),
             exact: RefCell::default(),
+            of_natives: OnceCell::new(),
             steps: Cell::new(0),
             parts: PhantomData,
         }
@@ -123,6 +125,12 @@ impl<'r> Inference<'r> {
     #[cfg(test)]
     pub(super) fn steps(&self) -> u64 {
         self.steps.get()
+    }
+
+    /// A user type as the catalog has it.
+    pub(crate) fn declared(&self, udt: &UserType) -> Option<&'r UserType> {
+        let keyspace = self.catalog.keyspace(&udt.keyspace)?;
+        keyspace.types.get(std::str::from_utf8(&udt.name).ok()?).map(Arc::as_ref)
     }
 
     /// `AssignmentTestable.testAssignment`.
@@ -190,7 +198,7 @@ impl<'r> Inference<'r> {
                 // A field that the type does not have is refused later, by its name.
                 let known = |name: &str| types.get(name.as_bytes()).copied();
                 let pairs = fields.iter().filter_map(|(name, raw)| Some((raw, known(&name.text)?)));
-                self.all(pairs)?.and(Match::Weak)
+                unfit(self.all(pairs))?.and(Match::Weak)
             }
             (RawTerm::Tuple(terms), _) if is_parenthesised(terms, receiver) => {
                 match terms.first() {
@@ -199,10 +207,11 @@ impl<'r> Inference<'r> {
                 }
             }
             (RawTerm::Tuple(terms), CqlType::Tuple(types)) if terms.len() <= types.len() => {
-                self.all(terms.iter().zip(types))?.and(Match::Weak)
+                unfit(self.all(terms.iter().zip(types)))?.and(Match::Weak)
             }
             (RawTerm::Tuple(terms), CqlType::Udt(udt)) if terms.len() <= udt.fields.len() => {
-                self.all(terms.iter().zip(udt.fields.iter().map(|(_, t)| t)))?.and(Match::Weak)
+                let types = udt.fields.iter().map(|(_, cql_type)| cql_type);
+                unfit(self.all(terms.iter().zip(types)))?.and(Match::Weak)
             }
             (RawTerm::TypeHint { to: hint, .. }, _) => {
                 type_matches(&resolve_type(hint, self.catalog, self.keyspace)?, to)
@@ -246,41 +255,60 @@ impl<'r> Inference<'r> {
         functions::resolve(name, &wrapped, scope, receiver)
     }
 
-    fn exact_type(&self, raw: &'r RawTerm) -> Option<CqlType> {
-        match raw {
-            RawTerm::TypeHint { to, .. } => resolve_type(to, self.catalog, self.keyspace).ok(),
-            RawTerm::Tuple(terms) if terms.len() == 1 => self.exact_type(terms.first()?),
+    /// `AssignmentTestable.getExactTypeIfKnown`.
+    fn exact_type(&self, raw: &'r RawTerm) -> Result<Option<CqlType>> {
+        Ok(match raw {
+            RawTerm::TypeHint { to, .. } => Some(resolve_type(to, self.catalog, self.keyspace)?),
+            RawTerm::Tuple(terms) => match terms.as_slice() {
+                [only] => self.exact_type(only)?,
+                _ => None,
+            },
             RawTerm::Call { .. } | RawTerm::Arithmetic { .. } | RawTerm::Negate(_) => {
                 let part = std::ptr::from_ref(raw);
                 if let Some(known) = self.exact.borrow().get(&part) {
-                    return known.clone();
+                    return Ok(known.clone());
                 }
-                self.step(OVERLOADS).ok()?;
+                self.step(OVERLOADS)?;
                 let found = self.function(raw, None).map(|function| function.returns);
                 self.exact.borrow_mut().insert(part, found.clone());
                 found
             }
             // Most constants fit several types.
             _ => None,
-        }
+        })
     }
 
-    fn compatible_type(&self, raw: &'r RawTerm) -> Option<CqlType> {
-        match raw {
+    /// `AssignmentTestable.getCompatibleTypeIfKnown`.
+    fn compatible_type(&self, raw: &'r RawTerm) -> Result<Option<CqlType>> {
+        let preferred = |terms: &mut dyn Iterator<Item = &'r RawTerm>| {
+            let types: Vec<_> =
+                terms.map(|term| self.compatible_type(term)).collect::<Result<_>>()?;
+            Ok(preferred(types.into_iter()))
+        };
+        Ok(match raw {
             RawTerm::Literal { kind, text } => literal::preferred(*kind, text),
             // A list or a vector.
             RawTerm::List(_) => None,
             RawTerm::Map(entries) => {
-                let key = preferred(entries.iter().map(|(key, _)| self.compatible_type(key)))?;
-                let value = entries.iter().map(|(_, value)| self.compatible_type(value));
-                Some(CqlType::Map(Box::new(key), Box::new(preferred(value)?)))
+                let key = preferred(&mut entries.iter().map(|(key, _)| key))?.map(Box::new);
+                let value = preferred(&mut entries.iter().map(|(_, value)| value))?.map(Box::new);
+                key.zip(value).map(|(key, value)| CqlType::Map(key, value).freeze())
             }
             RawTerm::Set(terms) => {
-                let element = preferred(terms.iter().map(|term| self.compatible_type(term)))?;
-                Some(CqlType::Set(Box::new(element)))
+                let element = preferred(&mut terms.iter())?.map(Box::new);
+                element.map(|element| CqlType::Set(element).freeze())
             }
-            _ => self.exact_type(raw),
+            _ => self.exact_type(raw)?,
+        })
+    }
+
+    /// The same parts as in a statement on the keyspace of native functions, which look there for what their arguments name.
+    fn of_natives(&self) -> &Inference<'r> {
+        if self.keyspace == SYSTEM {
+            return self;
         }
+        let made = || Box::new(Inference::new(self.catalog, SYSTEM, self.work));
+        self.of_natives.get_or_init(made)
     }
 }
 
@@ -299,16 +327,16 @@ pub(crate) struct RawArgument<'i, 'r> {
 }
 
 impl Argument for RawArgument<'_, '_> {
-    fn matches(&self, receiver: &CqlType) -> Match {
-        self.inference.matches(self.raw, receiver).unwrap_or(Match::No)
+    fn matches(&self, receiver: &CqlType) -> Result<Match> {
+        self.inference.matches(self.raw, receiver)
     }
 
-    fn exact_type(&self) -> Option<CqlType> {
+    fn exact_type(&self) -> Result<Option<CqlType>> {
         self.inference.exact_type(self.raw)
     }
 
-    fn compatible_type(&self) -> Option<CqlType> {
-        self.inference.compatible_type(self.raw)
+    fn compatible_type(&self) -> Result<Option<CqlType>> {
+        self.inference.of_natives().compatible_type(self.raw)
     }
 
     fn text(&self) -> String {

@@ -84,7 +84,9 @@ fn definition(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
             )),
         });
     }
-    table.primary_keys.push(key);
+    if !key.partition_key.is_empty() {
+        table.primary_keys.push(key);
+    }
     Ok(())
 }
 
@@ -165,24 +167,29 @@ fn mask_is_default(cursor: &Cursor<'_>) -> Result<bool> {
 /// `( (a, b), c, d )` after `PRIMARY KEY`.
 fn primary_key_list(cursor: &mut Cursor<'_>) -> Result<PrimaryKey> {
     cursor.expect_symbol("(")?;
-    let read = partition_key(cursor);
-    let partition_key = cursor.unless_faulty(read)?.unwrap_or_default();
+    let mut partition_key = Vec::new();
+    if cursor.eat_symbol("(") {
+        key_column(cursor, &mut partition_key)?;
+        while cursor.eat_symbol(",") {
+            key_column(cursor, &mut partition_key)?;
+        }
+        cursor.expect_symbol(")")?;
+    } else {
+        key_column(cursor, &mut partition_key)?;
+    }
     let mut clustering = Vec::new();
     while cursor.eat_symbol(",") {
-        let read = cursor.name();
-        clustering.extend(cursor.unless_faulty(read)?);
+        key_column(cursor, &mut clustering)?;
     }
     cursor.expect_symbol(")")?;
     Ok(PrimaryKey { partition_key, clustering })
 }
 
-fn partition_key(cursor: &mut Cursor<'_>) -> Result<Vec<Name>> {
-    if !cursor.eat_symbol("(") {
-        return Ok(vec![cursor.name()?]);
-    }
-    let columns = cursor.list(Cursor::name)?;
-    cursor.expect_symbol(")")?;
-    Ok(columns)
+/// Adds a column, if one is named.
+fn key_column(cursor: &mut Cursor<'_>, columns: &mut Vec<Name>) -> Result<()> {
+    let read = cursor.name();
+    columns.extend(cursor.unless_faulty(read)?);
+    Ok(())
 }
 
 /// `MATERIALIZED VIEW [IF NOT EXISTS] name AS SELECT … FROM base WHERE … PRIMARY KEY (…) [WITH …]`

@@ -153,13 +153,15 @@ impl Operation {
     }
 
     /// What a static column becomes that is changed once for each row of the statement, given what one change makes of it
-    /// (`UpdateStatement.addUpdateForKey`): elements are added to a list, and counters counted, as often.
+    /// (`UpdateStatement.addUpdateForKey`): elements are added to a list, and counters counted, as often. `rows`: two or more.
     pub(super) fn repeated(
         &self,
         once: Change,
         rows: usize,
         execution: &Execution<'_>,
     ) -> Result<Change> {
+        /// Bytes of a cell beside its path and value, which are two allocations.
+        const CELL: usize = 128;
         let is_list = self.cql_type.is_multi_cell() && matches!(self.cql_type, CqlType::List(_));
         match once {
             Change::Increment(delta) => {
@@ -167,9 +169,12 @@ impl Operation {
                 Ok(Change::Increment(delta.wrapping_mul(rows)))
             }
             mut all @ (Change::Overwrite(_) | Change::Cells(_)) if is_list => {
+                let bytes = usize::try_from(all.bytes()).unwrap_or(usize::MAX);
+                let each = bytes.saturating_add(all.cells().saturating_mul(CELL));
+                // A short text can name very many elements and rows.
+                execution.work.make(each.saturating_mul(rows.saturating_sub(1)))?;
                 for _ in 1..rows {
                     let Some(more) = self.bind(execution)? else { break };
-                    execution.work.make(usize::try_from(more.bytes()).unwrap_or(usize::MAX))?;
                     match (&mut all, more) {
                         (Change::Overwrite(all), Change::Overwrite(more)) => all.extend(more),
                         (Change::Cells(all), Change::Cells(more)) => all.extend(more),

@@ -153,7 +153,8 @@ def _is_first_fault_of_selection(_schema, step, expected, found):
 
 def _is_null_in_condition(_schema, step, expected, found):
     """A list that a client binds: Cassandra fails where it compares it."""
-    return " IF " in step.text and (found.refused or "").endswith("null is not supported inside collections") and not expected.refused
+    is_refused = (found.refused or "").endswith("null is not supported inside collections")
+    return " IF " in step.text and bool(step.values) and is_refused and not expected.refused
 
 
 def _is_unset_in_contains(_schema, step, expected, found):
@@ -204,25 +205,24 @@ def _is_scale_of_logarithm(_schema, step, expected, found):
 
 def _is_beside_sasi(schema, step, expected, found):
     """Rows that an IN of the same statement does not name, or a CONTAINS."""
-    is_read = any("SASIIndex" in text for text in schema) and step.is_read and not expected.refused and not found.refused
-    is_ignored = " CONTAINS " in step.text and all(row in _rows(expected) for row in _rows(found))
-    return is_read and (" IN (" in step.text or is_ignored)
+    is_read = any("SASIIndex" in text for text in schema) and _have_rows(step, expected, found)
+    return is_read and (" IN (" in step.text or " CONTAINS " in step.text and _are_among(found, expected))
 
 
 def _is_beside_static_of_key(schema, step, expected, found):
     """Of a table that has an index on a column of the partition key, not all rows."""
-    keys = " ".join(re.findall(r"PRIMARY KEY \(\(([^)]*)\)", " ".join(schema))).split(", ")
+    keys = _partition_key(schema)
     indexed = re.findall(r"CREATE INDEX \w+ ON t \((\w+)\) USING 'sai'", " ".join(schema))
     has_both = len(keys) > 1 and any(name in keys for name in indexed) and any(" static" in text for text in schema)
-    is_read = has_both and step.is_read and not expected.refused and not found.refused
-    return is_read and len(_rows(expected)) < len(_rows(found)) and all(row in _rows(found) for row in _rows(expected))
+    is_read = has_both and _have_rows(step, expected, found)
+    return is_read and len(_rows(expected)) < len(_rows(found)) and _are_among(expected, found)
 
 
 def _is_empty_in_sasi(schema, step, expected, found):
     """An equality with an empty value finds nothing."""
     is_asked = b"" in step.values or re.search(r"= (?:''|0x\b(?![0-9a-f])|\w+\(0x\))", step.text) is not None
-    is_read = any("SASIIndex" in text for text in schema) and is_asked and step.is_read and not expected.refused and not found.refused
-    return is_read and all(row in _rows(found) for row in _rows(expected))
+    is_read = any("SASIIndex" in text for text in schema) and is_asked and _have_rows(step, expected, found)
+    return is_read and _are_among(expected, found)
 
 
 def _is_null_of_decimals(schema, step, expected, found):
@@ -233,11 +233,11 @@ def _is_null_of_decimals(schema, step, expected, found):
 
 def _is_static_of_sasi(schema, step, expected, found):
     """Of a static column, beside a part of the partition key: rows of other partitions, too."""
-    keys = " ".join(re.findall(r"PRIMARY KEY \(\(([^)]*)\)", " ".join(schema))).split(", ")
+    keys = _partition_key(schema)
     indexed = any(re.search(r"ON t \(s\d+\) USING '[\w.]*SASIIndex'", text) for text in schema)
     named = [name for name in keys if re.search(rf"\b{name} (?:=|IN)", step.text)]
-    is_read = indexed and 0 < len(named) < len(keys) and step.is_read and not expected.refused and not found.refused
-    return is_read and all(row in _rows(expected) for row in _rows(found))
+    is_read = indexed and 0 < len(named) < len(keys) and _have_rows(step, expected, found)
+    return is_read and _are_among(found, expected)
 
 
 def _is_removed_from_static(schema, step, expected, found):
@@ -337,6 +337,21 @@ def _pages(answer):
 
 def _rows(answer):
     return [row for page in _pages(answer) for row in page[2]]
+
+
+def _have_rows(step, expected, found):
+    """Whether both answer a SELECT."""
+    return step.is_read and not expected.refused and not found.refused
+
+
+def _are_among(few, many):
+    """Whether the rows of one answer are in the other."""
+    return all(row in _rows(many) for row in _rows(few))
+
+
+def _partition_key(schema):
+    """The names of the columns in the inner parentheses."""
+    return " ".join(re.findall(r"PRIMARY KEY \(\(([^)]*)\)", " ".join(schema))).split(", ")
 
 
 def _differ_only(expected, found, may_differ):

@@ -14,14 +14,15 @@ pub const JAVA: &str = "java";
 /// Ours; Cassandra reads such a function as one that it cannot load.
 pub const WASM: &str = "wasm";
 
-/// The type of an argument. Tuples are frozen by nature, and functions do not say so.
+/// The type of an argument, as messages and DESCRIBE show it.
 pub fn spelled_argument(of: &CqlType) -> String {
-    let name = of.cql_name();
-    let thawed = name.strip_prefix("frozen<").and_then(|rest| rest.strip_suffix('>'));
-    match (of, thawed) {
-        (CqlType::Tuple(_), Some(thawed)) => thawed.to_owned(),
-        _ => name,
-    }
+    without_needless(&of.cql_name()).to_owned()
+}
+
+/// A type without the `frozen` of a tuple or a vector, which are frozen by nature.
+pub(crate) fn without_needless(text: &str) -> &str {
+    let thawed = text.strip_prefix("frozen<").and_then(|rest| rest.strip_suffix('>'));
+    thawed.filter(|of| of.starts_with("tuple<") || of.starts_with("vector<")).unwrap_or(text)
 }
 
 /// What settings say about functions.

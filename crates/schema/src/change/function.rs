@@ -14,7 +14,7 @@ use super::context::{
 };
 use crate::catalog::{Catalog, Keyspace, Table};
 use crate::checks;
-use crate::function::{Functions, JAVA, UserFunction, WASM, signature};
+use crate::function::{Functions, JAVA, UserFunction, WASM, signature, without_needless};
 
 /// Types of functions are not frozen, because their values are always whole; tuples and vectors are by nature.
 pub(super) fn check_thawed(what: &str, spelled: &str) -> Result<()> {
@@ -29,12 +29,6 @@ pub(super) fn check_thawed(what: &str, spelled: &str) -> Result<()> {
 /// A type as messages show it.
 fn spelled(text: &TypeText) -> &str {
     without_needless(&text.text)
-}
-
-/// Tuples and vectors are frozen by nature.
-fn without_needless(text: &str) -> &str {
-    let thawed = text.strip_prefix("frozen<").and_then(|rest| rest.strip_suffix('>'));
-    thawed.filter(|of| of.starts_with("tuple<") || of.starts_with("vector<")).unwrap_or(text)
 }
 
 /// The same without quotes.

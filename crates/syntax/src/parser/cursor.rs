@@ -256,8 +256,11 @@ impl<'a> Cursor<'a> {
 
     /// What a rule gives whose fault Cassandra's parser notes: it reads on at the token that does not fit, and an action that throws
     /// later goes first.
-    pub(super) fn unless_faulty<T>(&mut self, found: Result<T>) -> Result<Option<T>> {
-        match found {
+    pub(super) fn unless_faulty<T>(
+        &mut self,
+        rule: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<Option<T>> {
+        match rule(self) {
             Ok(found) => Ok(Some(found)),
             Err(fault @ Error::Syntax { .. }) if self.attempts == 0 && !self.is_script => {
                 self.noted.get_or_insert(fault);

@@ -18,9 +18,8 @@ pub(super) fn create_table(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     cursor.next();
     let if_not_exists = cursor.if_not_exists()?;
     let location = cursor.location();
-    let read = cursor.table_name();
     let unnamed = || QualifiedName { location, keyspace: None, name: "null".to_owned() };
-    let name = cursor.unless_faulty(read)?.unwrap_or_else(unnamed);
+    let name = cursor.unless_faulty(Cursor::table_name)?.unwrap_or_else(unnamed);
     cursor.expect_symbol("(")?;
     let mut table = CreateTable {
         name,
@@ -29,12 +28,10 @@ pub(super) fn create_table(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
         primary_keys: Vec::new(),
         properties: Default::default(),
     };
-    let read = definition(cursor, &mut table);
-    cursor.unless_faulty(read)?;
+    cursor.unless_faulty(|cursor| definition(cursor, &mut table))?;
     while cursor.eat_symbol(",") {
         if cursor.is_name_ahead(0) || cursor.is_word("primary") {
-            let read = definition(cursor, &mut table);
-            cursor.unless_faulty(read)?;
+            cursor.unless_faulty(|cursor| definition(cursor, &mut table))?;
         }
     }
     let closing = cursor.location();
@@ -93,12 +90,9 @@ fn definition(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
 /// `name type [STATIC] [MASKED WITH …]`; in scripts also `[CHECK …]`. Cassandra reads on behind a fault of the type or of the mask.
 fn column(cursor: &mut Cursor<'_>) -> Result<ColumnText> {
     let name = cursor.name()?;
-    let read = type_text(cursor);
-    let column_type = cursor.unless_faulty(read)?;
+    let column_type = cursor.unless_faulty(type_text)?;
     let is_static = cursor.eat_word("static");
-    let is_masked = cursor.is_word("masked");
-    let read = is_masked.then(|| mask(cursor)).transpose();
-    let mask = cursor.unless_faulty(read)?.flatten();
+    let mask = if cursor.is_word("masked") { cursor.unless_faulty(mask)? } else { None };
     if cursor.is_script && cursor.eat_word("check") {
         // Constraints do not affect files.
         while !cursor.at_end() && ![",", ")", ";"].iter().any(|s| cursor.is_symbol(s)) {
@@ -187,8 +181,7 @@ fn primary_key_list(cursor: &mut Cursor<'_>) -> Result<PrimaryKey> {
 
 /// Adds a column, if one is named.
 fn key_column(cursor: &mut Cursor<'_>, columns: &mut Vec<Name>) -> Result<()> {
-    let read = cursor.name();
-    columns.extend(cursor.unless_faulty(read)?);
+    columns.extend(cursor.unless_faulty(Cursor::name)?);
     Ok(())
 }
 

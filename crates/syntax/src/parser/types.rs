@@ -212,16 +212,14 @@ fn push_generic(
     text.push_str(&word.text.to_ascii_lowercase());
     text.push('<');
     let inner = (depth + 1, shows_frozen || word.is_word("tuple"));
-    let read = push_type(cursor, text, inner);
-    if !is_collection {
-        read?;
+    if is_collection {
+        cursor.unless_faulty(|cursor| push_type(cursor, text, inner))?;
     } else {
-        cursor.unless_faulty(read)?;
+        push_type(cursor, text, inner)?;
     }
     if word.is_word("map") {
         push_comma(cursor, text)?;
-        let read = push_type(cursor, text, inner);
-        cursor.unless_faulty(read)?;
+        cursor.unless_faulty(|cursor| push_type(cursor, text, inner))?;
     } else if word.is_word("vector") {
         push_comma(cursor, text)?;
         text.push_str(cursor.expect_kind(TokenKind::Integer, "INTEGER")?.text);

@@ -137,7 +137,7 @@ pub(in crate::plan) fn tuple(
     tuple_or_null(term, names, execution, form)?
 }
 
-/// The values, or what is wrong with a null among them, which is refused after whatever cannot be bound.
+/// The values, or the error of a null among them: Cassandra binds all tuples before it refuses a null.
 fn tuple_or_null(
     term: &TupleTerm,
     names: &[impl AsRef<str>],

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use halcyon_syntax::Error;
-use halcyon_syntax::ast::{RawSelector, RawTerm};
+use halcyon_syntax::ast::{QualifiedName, RawSelector, RawTerm};
 
 use crate::plan::functions::{COUNT_ROWS, cast_target};
 use crate::plan::term::shown_type;
@@ -24,6 +24,11 @@ pub(super) struct Known {
 /// The name of a selector. A native function is shown with its keyspace.
 pub(super) fn name(selector: &RawSelector) -> String {
     shown(selector, &Known::default())
+}
+
+/// Whether it is `count` of a constant.
+pub(super) fn counts_rows(name: &QualifiedName, arguments: &[RawSelector]) -> bool {
+    name.name == "count" && matches!(arguments, [RawSelector::Term(RawTerm::Literal { .. })])
 }
 
 pub(super) fn cannot_infer(raw: &RawSelector) -> Error {
@@ -48,9 +53,7 @@ pub(super) fn shown(selector: &RawSelector, known: &Known) -> String {
         RawSelector::Call { name: function, arguments, .. } => {
             let own = || known.keyspaces.get(&place).map(String::as_str);
             let keyspace = function.keyspace.as_deref().or_else(own).unwrap_or("system");
-            let is_constant =
-                matches!(arguments.as_slice(), [RawSelector::Term(RawTerm::Literal { .. })]);
-            if function.name == "count" && is_constant {
+            if counts_rows(function, arguments) {
                 return "count".to_owned();
             }
             if keyspace == "system" {

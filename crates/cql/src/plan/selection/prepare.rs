@@ -8,7 +8,7 @@ use halcyon_model::request::ColumnSpec;
 use halcyon_model::types::UserType;
 
 use super::names::{Known, cannot_infer};
-use super::resolve::{Resolved, SelectorArgument, field_of, native_name, scope, time_type};
+use super::resolve::{Resolved, SelectorArgument, native_name, scope, time_type};
 use super::terms::{SelectionTerm, Usage};
 use super::{AggregateCall, Part, Selection, Selector, Step, TimeKind, names};
 use crate::plan::functions::{self, Argument, Function, assignable, cast_name};
@@ -350,28 +350,20 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 };
                 Ok(collection(cql_type, items))
             }
-            (RawSelector::Map(raws), Some(CqlType::Udt(udt))) => {
-                let fields = raws.iter().map(|(key, value)| match key {
-                    RawSelector::Column(name) => Some((name, value)),
-                    _ => None,
-                });
-                let fields: Option<Vec<_>> = fields.collect();
-                self.user_type(fields.ok_or_else(|| cannot_infer(raw))?, udt)
-            }
-            (RawSelector::Map(raws), Some(CqlType::Map(key, value))) => {
-                let mut items = Vec::with_capacity(2 * raws.len());
-                for (raw, cql_type) in raws.iter().flat_map(|(k, v)| [(k, &key), (v, &value)]) {
-                    let part = self.resolve(raw)?;
-                    items.push(self.selector(&part, Some(cql_type))?);
+            (RawSelector::Map(_), Some(CqlType::Udt(udt))) => self.user_type(of, udt),
+            (RawSelector::Map(_), Some(CqlType::Map(key, value))) => {
+                let entries = of.found_entries()?;
+                let mut items = Vec::with_capacity(2 * entries.len());
+                let parts = entries.into_iter().flat_map(|(k, v)| [(k, &key), (v, &value)]);
+                for (part, cql_type) in parts {
+                    items.push(self.selector(part, Some(cql_type))?);
                 }
                 let [key, value] = [key, value].map(|of| Box::new(of.freeze()));
                 Ok(collection(CqlType::Map(key, value), items))
             }
-            (RawSelector::Map(raws), Some(_)) => {
+            (RawSelector::Map(_), Some(_)) => {
                 // Cassandra takes it for a map, and looks up what it names first.
-                for raw in raws.iter().flat_map(|(key, value)| [key, value]) {
-                    self.resolve(raw)?;
-                }
+                of.found_entries()?;
                 Err(cannot_infer(raw))
             }
             (RawSelector::Tuple(_), None) if of.exact.is_none() => Err(cannot_infer(raw)),
@@ -393,19 +385,16 @@ impl<'a, 'b> Preparing<'a, 'b> {
     }
 
     /// The last of several values for one field counts.
-    fn user_type(
-        &mut self,
-        fields: Vec<(&Name, &RawSelector)>,
-        udt: Box<UserType>,
-    ) -> Result<Item> {
-        fields.iter().try_for_each(|(name, _)| field_of(&udt, name).map(drop))?;
-        let given: HashMap<&[u8], &RawSelector> =
-            fields.into_iter().map(|(name, raw)| (name.text.as_bytes(), raw)).collect();
+    fn user_type(&mut self, of: &Resolved<'_>, udt: Box<UserType>) -> Result<Item> {
+        let fields = of.found_fields(&udt)?;
+        let given: HashMap<&[u8], &Resolved<'_>> =
+            fields.into_iter().map(|(name, value, _)| (name.text.as_bytes(), value)).collect();
         let null = RawSelector::Term(RawTerm::Null);
+        let null = self.resolve(&null)?;
         let mut selectors = Vec::with_capacity(udt.fields.len());
         for (name, cql_type) in &udt.fields {
-            let part = self.resolve(given.get(name.as_slice()).copied().unwrap_or(&null))?;
-            selectors.push(self.selector(&part, Some(cql_type))?.selector);
+            let part = given.get(name.as_slice()).copied().unwrap_or(&null);
+            selectors.push(self.selector(part, Some(cql_type))?.selector);
         }
         Ok(Item { selector: Selector::Tuple(selectors), cql_type: CqlType::Udt(udt) })
     }

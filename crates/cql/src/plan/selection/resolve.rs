@@ -61,7 +61,7 @@ impl<'r> Resolved<'r> {
             RawSelector::WriteTime(of) => timed(TimeKind::WriteTime, raw, of, other),
             RawSelector::MaxWriteTime(of) => timed(TimeKind::MaxWriteTime, raw, of, other),
             RawSelector::Ttl(of) => timed(TimeKind::Ttl, raw, of, other),
-            RawSelector::Call { name, arguments, .. } if counts_rows(name, arguments) => {
+            RawSelector::Call { name, arguments, .. } if names::counts_rows(name, arguments) => {
                 Ok(Resolved::call(raw, count_rows(), Vec::new()))
             }
             RawSelector::Call { name, arguments, is_implied } => {
@@ -118,8 +118,22 @@ impl<'r> Resolved<'r> {
         }
     }
 
+    /// The fields that a literal of a user type names, with their values and types.
+    pub(super) fn found_fields<'u>(
+        &self,
+        udt: &'u UserType,
+    ) -> Result<Vec<(&'r Name, &Resolved<'r>, &'u CqlType)>> {
+        let mut found = Vec::with_capacity(self.entries.len());
+        for (name, (_, value)) in self.names().zip(&self.entries) {
+            let name = name.ok_or_else(|| cannot_infer(self.raw))?;
+            let cql_type = field_of(udt, name)?;
+            found.push((name, value.as_ref().map_err(Error::clone)?, cql_type));
+        }
+        Ok(found)
+    }
+
     /// The keys and values of a literal, if all of them exist.
-    fn found_entries(&self) -> Result<Vec<(&Resolved<'r>, &Resolved<'r>)>> {
+    pub(super) fn found_entries(&self) -> Result<Vec<(&Resolved<'r>, &Resolved<'r>)>> {
         let mut found = Vec::with_capacity(self.entries.len());
         for (key, value) in &self.entries {
             found
@@ -186,11 +200,6 @@ pub(super) fn scope<'a>(table: &'a Table, to: &'a Preparation<'_>) -> Scope<'a> 
     Scope { catalog: to.catalog, keyspace: to.keyspace, table: Some(table), work: to.work }
 }
 
-/// Whether it is `count` of a constant.
-fn counts_rows(name: &QualifiedName, arguments: &[RawSelector]) -> bool {
-    name.name == "count" && matches!(arguments, [RawSelector::Term(RawTerm::Literal { .. })])
-}
-
 /// A time of a column, or of a part of one.
 fn timed<'r>(
     kind: TimeKind,
@@ -245,7 +254,7 @@ fn literal_type(raw: &RawSelector, parts: &[Resolved<'_>]) -> Option<CqlType> {
 }
 
 /// The type of a field that a literal names.
-pub(super) fn field_of<'a>(udt: &'a UserType, name: &Name) -> Result<&'a CqlType> {
+fn field_of<'a>(udt: &'a UserType, name: &Name) -> Result<&'a CqlType> {
     let field = udt.fields.iter().find(|(field, _)| field == name.text.as_bytes());
     field.map(|(_, cql_type)| cql_type).ok_or_else(|| {
         Error::InvalidRequest(format!(
@@ -359,13 +368,9 @@ fn all_match<'a, 'r: 'a, 't>(
 /// A literal where a value of a user type is expected.
 fn match_fields<'r>(of: &Resolved<'r>, udt: &UserType, inference: &Inference<'r>) -> Result<Match> {
     // Of a frozen type, fields are frozen here, and cells where Cassandra looks.
-    let udt = inference.declared(udt).unwrap_or(udt);
-    let mut fields = Vec::with_capacity(of.entries.len());
-    for (key, value) in of.names().zip(of.entries.iter().map(|(_, value)| value)) {
-        let cql_type = field_of(udt, key.ok_or_else(|| cannot_infer(of.raw))?)?;
-        fields.push((value.as_ref().map_err(Error::clone)?, cql_type));
-    }
-    Ok(unfit(all_match(fields.into_iter(), inference))?.and(Match::Weak))
+    let fields = of.found_fields(inference.declared(udt).unwrap_or(udt))?;
+    let pairs: Vec<_> = fields.into_iter().map(|(_, value, to)| (value, to)).collect();
+    Ok(unfit(all_match(pairs.into_iter(), inference))?.and(Match::Weak))
 }
 
 /// A literal where something else is expected: its keys are selectors.

@@ -147,6 +147,23 @@ impl CqlType {
         }
     }
 
+    /// What Cassandra reads of a value: where all values have one size, that many bytes in front of a longer one.
+    pub fn read_of<'v>(&self, value: &'v [u8]) -> &'v [u8] {
+        let len = match self {
+            CqlType::Boolean | CqlType::TinyInt => 1,
+            CqlType::SmallInt => 2,
+            CqlType::Int | CqlType::Float | CqlType::Date => 4,
+            CqlType::BigInt
+            | CqlType::Double
+            | CqlType::Time
+            | CqlType::Timestamp
+            | CqlType::LegacyTimestamp => 8,
+            CqlType::Uuid | CqlType::TimeUuid | CqlType::LexicalUuid => 16,
+            _ => value.len(),
+        };
+        value.get(..len).unwrap_or(value)
+    }
+
     /// Whether an empty value stands for null: Cassandra makes no object of it.
     pub fn is_null_if_empty(&self) -> bool {
         match self {

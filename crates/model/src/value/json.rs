@@ -29,6 +29,7 @@ fn push_hex(v: &[u8], out: &mut String) {
 
 /// `None` if the bytes are not a value of the type; the caller must then drop the partial output.
 fn value(cql_type: &CqlType, v: &[u8], out: &mut String) -> Option<()> {
+    let v = cql_type.read_of(v);
     match cql_type {
         CqlType::Frozen(inner) | CqlType::Reversed(inner) => push(inner, v, out),
         CqlType::Blob

@@ -67,6 +67,7 @@ fn new_aggregate(
     let Some(known) = catalog.keyspace(keyspace) else {
         return Err(Error::Configuration(format!("Keyspace {keyspace} doesn't exist")));
     };
+    resolve_as_overloads(create, known)?;
     let state = resolve(&create.state_type, known)?;
     let arguments: Vec<CqlType> =
         create.arguments.iter().map(|text| resolve(text, known)).collect::<Result<_>>()?;
@@ -105,6 +106,23 @@ fn new_aggregate(
         returns,
         initial,
     })
+}
+
+/// Refuses an argument's type before the state's where Cassandra does: it compares the arguments with those of overloads first.
+fn resolve_as_overloads(create: &CreateAggregate, known: &Keyspace) -> Result<()> {
+    let functions = &known.functions;
+    let scalars = functions.scalars_named(&create.name.name);
+    let scalars = scalars.map(|of| of.argument_types().cloned().collect::<Vec<_>>());
+    let aggregates = functions.aggregates_named(&create.name.name).map(|of| of.arguments.clone());
+    let has_as_many = |own: &Vec<CqlType>| own.len() == create.arguments.len();
+    for overload in scalars.chain(aggregates).filter(has_as_many) {
+        for (own, text) in overload.into_iter().zip(&create.arguments) {
+            if resolve(text, known)? != own {
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn state_function<'a>(

@@ -287,10 +287,10 @@ impl<'a> Cursor<'a> {
         ))
     }
 
-    /// Whether what was read last closes a bracket.
-    pub(super) fn is_behind_bracket(&self) -> bool {
+    /// Whether the symbol was read last.
+    pub(super) fn is_behind(&self, symbol: &str) -> bool {
         let last = self.at.checked_sub(1).and_then(|last| self.tokens.get(last));
-        last.is_some_and(|token| [")", "]", "}"].iter().any(|symbol| token.is_symbol(symbol)))
+        last.is_some_and(|token| token.is_symbol(symbol))
     }
 
     /// Whether an unquoted or quoted name stands so far ahead.

@@ -4,6 +4,7 @@ use super::cursor::Cursor;
 use super::properties::options;
 use super::term::{allowed_function_name, function_name, term};
 use super::types::type_text;
+use super::words::is_unreserved_keyword;
 use crate::ast::{
     CreateAggregate, CreateFunction, CreateIndex, CreateTrigger, IndexTarget, IndexTargetKind,
     StatementKind, TypeText,
@@ -82,8 +83,9 @@ pub(super) fn create_function(cursor: &mut Cursor<'_>, replace: bool) -> Result<
     cursor.expect_words(&["on", "null", "input", "returns"])?;
     let returns = type_text(cursor)?;
     cursor.expect_word("language")?;
-    let is_identifier = cursor.is_name_ahead(0) && cursor.peek().kind == TokenKind::Word;
-    if !is_identifier {
+    let language = cursor.peek();
+    let is_name = cursor.is_name_ahead(0) && language.kind == TokenKind::Word;
+    if !is_name || is_unreserved_keyword(language.text) {
         return Err(cursor.mismatched("IDENT"));
     }
     let language = cursor.next().text.to_ascii_lowercase();

@@ -140,7 +140,7 @@ fn group(cursor: &mut Cursor<'_>) -> Result<RawSelector> {
     }
     let receiver = bare(cursor)?;
     // Cassandra tries the rule with modifiers first, and looks that far for them, but behind what brackets end.
-    if !cursor.is_behind_bracket() {
+    if ![")", "]", "}"].iter().any(|symbol| cursor.is_behind(symbol)) {
         cursor.peek_ahead(1);
     }
     modifiers(cursor, receiver)

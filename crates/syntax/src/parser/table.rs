@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::properties::{options, properties};
 use super::relation::relations;
 use super::select::selectors;
-use super::term::{function_name, term};
+use super::term::{function_name, may_begin_term, term};
 use super::types::{renames, type_text};
 use crate::ast::{
     ColumnText, CreateTable, CreateView, MaskText, Name, PrimaryKey, QualifiedName, StatementKind,
@@ -18,8 +18,12 @@ pub(super) fn create_table(cursor: &mut Cursor<'_>) -> Result<StatementKind> {
     cursor.next();
     let if_not_exists = cursor.if_not_exists()?;
     let location = cursor.location();
-    let unnamed = || QualifiedName { location, keyspace: None, name: "null".to_owned() };
-    let name = cursor.unless_faulty(Cursor::table_name)?.unwrap_or_else(unnamed);
+    let first = cursor.peek();
+    let name = cursor.unless_faulty(Cursor::table_name)?;
+    let name = name.unwrap_or_else(|| {
+        let keyspace = cursor.is_behind(".").then(|| first.value().into_owned());
+        QualifiedName { location, keyspace, name: "null".to_owned() }
+    });
     cursor.expect_symbol("(")?;
     let mut table = CreateTable {
         name,
@@ -125,12 +129,19 @@ fn mask(cursor: &mut Cursor<'_>) -> Result<MaskText> {
         return Err(cursor.no_viable_ahead(1));
     }
     let function = function_name(cursor)?;
-    if !cursor.eat_symbol("(") {
+    if !cursor.is_symbol("(") {
         return Err(cursor.no_viable());
     }
-    let arguments = if cursor.is_symbol(")") { Vec::new() } else { cursor.list(term)? };
+    let first = cursor.peek_ahead(1);
+    let has_none = first.is_symbol(")");
+    if !has_none && !may_begin_term(&first) {
+        return Err(cursor.no_viable_ahead(1));
+    }
+    cursor.next();
+    let argument = |cursor: &mut Cursor<'_>| cursor.unless_faulty(term);
+    let arguments = if has_none { Vec::new() } else { cursor.list(argument)? };
     cursor.expect_symbol(")")?;
-    Ok(MaskText { function, arguments })
+    Ok(MaskText { function, arguments: arguments.into_iter().flatten().collect() })
 }
 
 fn begins_call(token: &Token<'_>) -> bool {

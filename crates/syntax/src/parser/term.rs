@@ -58,11 +58,17 @@ impl Operand for RawTerm {
             TokenKind::Symbol => matches!(token.text, "?" | ":" | "[" | "{" | "(" | "-"),
             TokenKind::Word => {
                 !words::is_reserved(token.text)
-                    || ["null", "nan", "infinity", "token"].iter().any(|word| token.is_word(word))
+                    || ["null", "nan", "infinity", "true", "false", "token"]
+                        .iter()
+                        .any(|word| token.is_word(word))
             }
             _ => true,
         }
     }
+}
+
+pub(super) fn may_begin_term(token: &Token<'_>) -> bool {
+    RawTerm::may_begin(token)
 }
 
 fn group(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
@@ -168,7 +174,7 @@ fn simple(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
 
 fn list(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
     cursor.expect_symbol("[")?;
-    let terms = if cursor.is_symbol("]") { Vec::new() } else { cursor.list(term)? };
+    let terms = if may_begin_term(&cursor.peek()) { cursor.list(term)? } else { Vec::new() };
     cursor.expect_symbol("]")?;
     Ok(RawTerm::List(terms))
 }
@@ -189,6 +195,10 @@ fn last_of_each(fields: Vec<(Name, RawTerm)>) -> Vec<(Name, RawTerm)> {
 
 /// A set, a map or a user type.
 fn braces(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
+    let first = cursor.peek_ahead(1);
+    if !first.is_symbol("}") && !may_begin_term(&first) {
+        return Err(cursor.no_viable_ahead(1));
+    }
     cursor.expect_symbol("{")?;
     if cursor.eat_symbol("}") {
         return Ok(RawTerm::Set(Vec::new()));
@@ -238,7 +248,8 @@ pub(super) fn map(cursor: &mut Cursor<'_>) -> Result<Vec<(RawTerm, RawTerm)>> {
 
 /// A tuple, or a type in front of a term.
 fn parentheses(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
-    if cursor.peek_ahead(1).is_symbol(")") {
+    let first = cursor.peek_ahead(1);
+    if !may_begin_term(&first) && !first.is_word("set") {
         return Err(cursor.no_viable_ahead(1));
     }
     let hint = if is_class(cursor) {
@@ -323,7 +334,7 @@ pub(super) fn allowed_function_name(cursor: &mut Cursor<'_>) -> Result<String> {
 }
 
 fn call(cursor: &mut Cursor<'_>) -> Result<RawTerm> {
-    let is_name = cursor.is_name_ahead(0);
+    let is_name = cursor.is_name_ahead(0) || cursor.is_word("token");
     if is_name && !["(", "."].iter().any(|symbol| cursor.peek_ahead(1).is_symbol(symbol)) {
         return Err(cursor.no_viable_ahead(1));
     }

@@ -212,11 +212,7 @@ fn push_generic(
     text.push_str(&word.text.to_ascii_lowercase());
     text.push('<');
     let inner = (depth + 1, shows_frozen || word.is_word("tuple"));
-    if is_collection {
-        cursor.unless_faulty(|cursor| push_type(cursor, text, inner))?;
-    } else {
-        push_type(cursor, text, inner)?;
-    }
+    let mut has_fault = cursor.unless_faulty(|cursor| push_type(cursor, text, inner))?.is_none();
     if word.is_word("map") {
         push_comma(cursor, text)?;
         cursor.unless_faulty(|cursor| push_type(cursor, text, inner))?;
@@ -226,7 +222,11 @@ fn push_generic(
     } else if word.is_word("tuple") {
         while cursor.is_symbol(",") {
             push_comma(cursor, text)?;
-            push_type(cursor, text, inner)?;
+            has_fault |= cursor.unless_faulty(|cursor| push_type(cursor, text, inner))?.is_none();
+        }
+        // Cassandra makes the tuple, of types of which one is null.
+        if has_fault && cursor.is_symbol(">") {
+            return Err(cursor.no_viable());
         }
     }
     cursor.expect_symbol(">")?;

@@ -82,8 +82,9 @@ pub fn type_matches(from: &CqlType, to: &CqlType) -> Match {
     assignable(from, to)
 }
 
-/// `AbstractType.testAssignment` of what an overload returns: a frozen value may become cells, cells do not become a frozen value.
-pub(super) fn returned(from: &CqlType, to: &CqlType) -> Match {
+/// `AbstractType.testAssignment` of what an overload returns or a selector is: a frozen value may become cells, cells do not become a
+/// frozen value.
+pub fn returned(from: &CqlType, to: &CqlType) -> Match {
     if from.is_multi_cell() { type_matches(from, to) } else { assignable(from, to) }
 }
 

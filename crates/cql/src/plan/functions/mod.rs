@@ -45,7 +45,7 @@ pub use cost::has_large_number;
 use fold::Fold;
 pub use halcyon_syntax::ast::operator_name;
 pub use masking::Mask;
-pub use matching::{Argument, Match, assignable, preferred, type_matches};
+pub use matching::{Argument, Match, assignable, preferred, returned, type_matches};
 pub use math::Math;
 pub use natives::Scalar;
 pub(crate) use natives::{COUNT_ROWS, cast_target, count_rows, is_native};

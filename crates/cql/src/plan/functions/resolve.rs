@@ -147,7 +147,12 @@ fn best(
     receiver: Option<&CqlType>,
 ) -> Result<Function> {
     let returns = |function: &&Function| {
-        receiver.is_none_or(|receiver| returned(&function.returns, receiver).is_assignable())
+        // Of native aggregates, Cassandra's timeuuid is a type that stands for no uuid.
+        let is_apart = matches!(function.body, Body::Aggregate(_))
+            && function.returns == CqlType::TimeUuid
+            && receiver == Some(&CqlType::Uuid);
+        let fits = |receiver| returned(&function.returns, receiver).is_assignable();
+        !is_apart && receiver.is_none_or(fits)
     };
     let mut compatible = Vec::new();
     for function in candidates.iter().filter(returns) {

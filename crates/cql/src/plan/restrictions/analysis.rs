@@ -5,7 +5,7 @@
 use halcyon_model::CqlType;
 use halcyon_model::schema::ColumnKind;
 
-use super::{Entry, Keys, Restrictions, TupleTerm, What, indexes, relation, search};
+use super::{Entry, Keys, Restrictions, What, indexes, relation, search};
 use crate::plan::term::{Preparation, Term};
 use halcyon_schema::catalog::{ColumnRef, Table, TableKind};
 use halcyon_syntax::ast::{Name, Relation, RelationTarget};
@@ -68,17 +68,6 @@ impl Restrictions {
             return Err(Error::invalid_request(NEEDS_FILTERING));
         }
         Ok(())
-    }
-
-    /// Refuses filters of several columns, when a statement is executed: as Cassandra prepares such statements.
-    pub fn check_tuple_filters(&self, table: &Table) -> Result<()> {
-        // With an index, Cassandra asks each row again what chooses slices, from the first on that an index could answer too.
-        let has_index = |entry: &Entry| indexes::has_supporting(table, entry);
-        let asked = match self.clustering.iter().position(has_index) {
-            Some(first) if self.asks_clusterings => self.clustering.get(first..),
-            _ => None,
-        };
-        check_tuple_filters(self.filters.iter().chain(asked.unwrap_or_default()))
     }
 
     /// Whether every clustering column is restricted by = or IN, so that rows are read by their names.
@@ -513,19 +502,4 @@ fn merge(before: What, new: What, columns: &str, token: bool) -> Result<What> {
         ),
     };
     Err(Error::InvalidRequest(refused))
-}
-
-fn check_tuple_filters<'a>(mut filters: impl Iterator<Item = &'a Entry>) -> Result<()> {
-    let refused = |entry: &Entry| match &entry.what {
-        What::Slice { .. } if entry.tuple => {
-            Some("Multi-column slice restrictions cannot be used for filtering.")
-        }
-        What::In(_) if entry.tuple => Some("Multicolumn IN filters are not supported"),
-        What::Equal(TupleTerm::Whole(_)) if entry.tuple => None,
-        _ => None,
-    };
-    match filters.find_map(refused) {
-        None => Ok(()),
-        Some(message) => Err(Error::invalid_request(message)),
-    }
 }

@@ -15,6 +15,7 @@ use super::product::product;
 use super::{BoundTerm, Entry, Keys, Restrictions, TupleList, TupleTerm, What};
 use crate::plan::execution::Execution;
 use crate::plan::term::{Bound, Term};
+use crate::plan::value::collection::collection_elements;
 use halcyon_schema::catalog::Table;
 use halcyon_syntax::{Error, Result};
 
@@ -163,16 +164,19 @@ fn tuple_or_null(
             }
             Ok(null.map_or(Ok(values), |name| Err(null_of(name, names, form))))
         }
-        TupleTerm::Whole(term) => {
-            let listed: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-            let whole = format!("({})", listed.join(","));
-            match term.bind(execution)? {
-                Bound::Unset => {
-                    Err(Error::InvalidRequest(format!("Invalid unset value for tuple {whole}")))
-                }
-                bound => split_tuple(&of_bound(bound, &whole)?, names, form).map(Ok),
-            }
+        TupleTerm::Whole(term) => split_tuple(&whole(term, names, execution)?, names, form).map(Ok),
+    }
+}
+
+/// A tuple that one marker stands for.
+fn whole(term: &Term, names: &[impl AsRef<str>], execution: &Execution<'_>) -> Result<Vec<u8>> {
+    let listed: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    let shown = format!("({})", listed.join(","));
+    match term.bind(execution)? {
+        Bound::Unset => {
+            Err(Error::InvalidRequest(format!("Invalid unset value for tuple {shown}")))
         }
+        bound => of_bound(bound, &shown),
     }
 }
 
@@ -259,6 +263,34 @@ pub(in crate::plan) fn tuple_list(
                 false => Ok(vec![element]),
             };
             elements.into_iter().map(values).collect()
+        }
+    }
+}
+
+/// The tuples of an `In` that filters, of which Cassandra finds nothing that follows a null.
+pub(super) fn tuples_before_null(
+    list: &TupleList,
+    names: &[impl AsRef<str>],
+    execution: &Execution<'_>,
+) -> Result<Vec<Tuple>> {
+    match list {
+        TupleList::Each(terms) => {
+            execution.work.spend_on(terms.len(), VALUE)?;
+            let bound = terms.iter().map(|term| match term {
+                TupleTerm::Whole(term) => {
+                    Ok(split_tuple(&whole(term, names, execution)?, names, Form::In))
+                }
+                term => tuple_or_null(term, names, execution, Form::In),
+            });
+            let bound = bound.collect::<Result<Vec<_>>>()?;
+            Ok(bound.into_iter().map_while(Result::ok).collect())
+        }
+        TupleList::List { term, tuples } => {
+            let list = in_list(term, names, *tuples, execution)?;
+            execution.work.spend_on(list.len() / 4, VALUE)?;
+            let elements = collection_elements(&list).into_iter();
+            let values = elements.map_while(|element| split_tuple(element?, names, Form::In).ok());
+            Ok(values.collect())
         }
     }
 }

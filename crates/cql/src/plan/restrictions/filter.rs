@@ -1,6 +1,6 @@
 //! Filters with values: the conditions that each row is asked.
 
-use super::bind::{Form, Tuple, column_names, in_list, tuple, tuples, value};
+use super::bind::{Form, Tuple, column_names, in_list, tuple, tuples, tuples_before_null, value};
 use super::condition::{BoundFilter, Test};
 use super::like::{answered, pattern};
 use super::{BoundTerm, Entry, Restrictions, TupleList, TupleTerm, What};
@@ -18,6 +18,7 @@ impl Restrictions {
     ) -> Result<Vec<BoundFilter>> {
         let mut bound = Vec::new();
         for entry in &self.filters {
+            check_tuple_filter(entry)?;
             bind_entry(table, entry, execution, &mut bound)?;
         }
         for filter in &mut bound {
@@ -29,17 +30,29 @@ impl Restrictions {
     }
 }
 
+/// Refuses a filter of several columns, when a statement is executed: Cassandra prepares such statements.
+pub(super) fn check_tuple_filter(entry: &Entry) -> Result<()> {
+    match &entry.what {
+        What::Slice { .. } if entry.tuple => Err(Error::invalid_request(
+            "Multi-column slice restrictions cannot be used for filtering.",
+        )),
+        What::In(_) if entry.tuple && entry.columns.len() > 1 => {
+            Err(Error::invalid_request("Multicolumn IN filters are not supported"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The message about a missing value, as filters word it.
 pub(super) fn unsupported(error: Error) -> Error {
     match error {
         // What a tuple lacks is found where the tuple is made.
-        Error::InvalidRequest(message) if !message.contains("tuple field") => {
-            Error::InvalidRequest(
-                message
-                    .replace("Invalid null value in condition", "Unsupported null value")
-                    .replace("Invalid unset value", "Unsupported unset value"),
-            )
-        }
+        Error::InvalidRequest(message) if !message.contains("for tuple ") => Error::InvalidRequest(
+            message
+                .replace("Invalid null value in condition", "Unsupported null value")
+                .replace("Invalid null value for", "Unsupported null value for")
+                .replace("Invalid unset value", "Unsupported unset value"),
+        ),
         other => other,
     }
 }
@@ -81,6 +94,10 @@ pub(super) fn bind_entry(
         bound.push(BoundFilter { column, cql_type, test, analysis: None });
     };
     match &entry.what {
+        What::In(list) if entry.tuple && entry.columns.len() == 1 => {
+            let values = tuples_before_null(list, &names, execution)?;
+            add(0, Test::In(values.into_iter().flatten().collect()));
+        }
         What::In(list) if !entry.tuple => {
             add(0, Test::In(listed(list, &names, execution)?));
         }

@@ -11,13 +11,12 @@ use halcyon_model::similarity::floats;
 use halcyon_model::token::join_key;
 
 use super::condition::{BoundFilter, Test};
-use super::filter::bind_entry;
-use super::indexes::supports;
+use super::filter::{bind_entry, check_tuple_filter};
+use super::indexes::{has_supporting, supports};
 use super::like::answered;
 use super::{Entry, Restrictions, What};
 use crate::plan::execution::Execution;
 use crate::plan::term::Bound as Value;
-use halcyon_model::schema::ColumnKind;
 use halcyon_schema::catalog::{ColumnRef, Table};
 use halcyon_schema::index::{Index, IndexPart, IndexSearch, NearestSearch, Search};
 use halcyon_syntax::{Error, Result};
@@ -50,13 +49,15 @@ pub(super) fn plan<'a>(
 }
 
 impl Restrictions {
-    /// Refuses values that an index of a clustering column is asked for. Cassandra hands it what restricts the rows as well, before it
-    /// looks at other filters.
-    pub fn check_searches_of_rows(&self, table: &Table, execution: &Execution<'_>) -> Result<()> {
-        let is_asked =
-            |of: &&PlannedSearch| self.uses_index && of.column.kind == ColumnKind::Clustering;
-        let mut searches = self.searches.iter().filter(is_asked);
-        searches.try_for_each(|of| bind_entry(table, &of.entry, execution, &mut Vec::new()))
+    /// Refuses what Cassandra asks each row again, though it chooses slices: from the first on that an index could answer too.
+    pub fn check_asked_clusterings(&self, table: &Table, execution: &Execution<'_>) -> Result<()> {
+        let first = self.clustering.iter().position(|entry| has_supporting(table, entry));
+        let asked =
+            first.filter(|_| self.asks_clusterings).and_then(|at| self.clustering.get(at..));
+        asked.unwrap_or_default().iter().try_for_each(|entry| {
+            check_tuple_filter(entry)?;
+            bind_entry(table, entry, execution, &mut Vec::new())
+        })
     }
 
     /// All of them must find a row. Empty: no index is used.

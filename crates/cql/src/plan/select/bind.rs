@@ -55,8 +55,7 @@ impl SelectPlan {
         let BoundTerms { values: terms, unset_argument } =
             BoundTerms::of(&self.selection.terms, execution)?;
         self.selection.check_constants(&terms, execution)?;
-        restrictions.check_tuple_filters(&self.table)?;
-        restrictions.check_searches_of_rows(&self.table, execution)?;
+        restrictions.check_asked_clusterings(&self.table, execution)?;
         let filters = restrictions.bind_filters(&self.table, execution)?;
         let statics = !self.table.schema.statics.is_empty();
         // Named keys are looked at first, a range of them last, and of no rows not at all.
@@ -96,7 +95,8 @@ impl SelectPlan {
             (found.map_or(usize::MAX, |(_, fetch)| *fetch), filter)
         };
         let mut filters: Vec<(usize, BoundFilter)> = filters.into_iter().map(at).collect();
-        let index = restrictions.bind_searches(&self.table, execution)?;
+        let search = || restrictions.bind_searches(&self.table, execution);
+        let index = keys.as_ref().map(|_| search()).transpose()?.unwrap_or_default();
         if filters.iter().any(|(_, filter)| filter.is_never()) {
             keys = None;
         }
@@ -117,7 +117,12 @@ impl SelectPlan {
 
     /// Where no row matches those that are named, Cassandra still reads the static columns, and looks at the keys first.
     fn check_keys_without_rows(&self, named: Option<&BoundKeys>) -> Result<()> {
-        let has_statics = self.selection.fetch.iter().any(|f| f.column.kind == ColumnKind::Static);
+        let fetch = &self.selection.fetch;
+        let has_statics = match fetch.iter().all(|f| f.column.kind.is_key()) {
+            // For keys alone, all columns are read.
+            true => !self.table.schema.statics.is_empty(),
+            false => fetch.iter().any(|f| f.column.kind == ColumnKind::Static),
+        };
         let is_read = has_statics && self.restrictions.names_rows(&self.table);
         named.filter(|_| is_read).map_or(Ok(()), BoundKeys::check)
     }

@@ -31,10 +31,10 @@ pub(super) fn counts_rows(name: &QualifiedName, arguments: &[RawSelector]) -> bo
     name.name == "count" && matches!(arguments, [RawSelector::Term(RawTerm::Literal { .. })])
 }
 
-pub(super) fn cannot_infer(raw: &RawSelector) -> Error {
+/// Of a term, as it is shown.
+pub(super) fn cannot_infer(shown: &str) -> Error {
     Error::InvalidRequest(format!(
-        "Cannot infer type for term {} in selection clause (try using a cast to force a type)",
-        name(raw)
+        "Cannot infer type for term {shown} in selection clause (try using a cast to force a type)"
     ))
 }
 

@@ -49,8 +49,9 @@ impl<'a, 'b> Preparing<'a, 'b> {
 
     /// A selector of the result, with its name.
     pub fn item(&mut self, of: &Resolved<'_>) -> Result<(Item, String)> {
+        of.add_to(&mut self.known);
         if matches!(of.raw, RawSelector::Tuple(items) if items.len() == 1) {
-            return Err(cannot_infer(of.raw));
+            return Err(self.cannot_infer(of.raw));
         }
         let item = self.selector(of, None)?;
         Ok((item, self.shown(of.raw)))
@@ -58,6 +59,10 @@ impl<'a, 'b> Preparing<'a, 'b> {
 
     fn shown(&self, raw: &RawSelector) -> String {
         names::shown(raw, &self.known)
+    }
+
+    fn cannot_infer(&self, raw: &RawSelector) -> Error {
+        cannot_infer(&self.shown(raw))
     }
 
     fn selector(&mut self, of: &Resolved<'_>, expected: Option<&CqlType>) -> Result<Item> {
@@ -80,12 +85,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 self.selector(only, expected)
             }
             _ => match &of.function {
-                Some(function) => {
-                    if function.is_user_defined() {
-                        self.known.keyspaces.insert(raw, function.keyspace.clone());
-                    }
-                    self.call(function, &of.parts)
-                }
+                Some(function) => self.call(function, &of.parts),
                 None => self.composed(of, expected),
             },
         }
@@ -137,22 +137,13 @@ impl<'a, 'b> Preparing<'a, 'b> {
         expected: Option<&CqlType>,
     ) -> Result<Item> {
         let cql_type = expected.or(of.exact.as_ref()).cloned();
-        let cql_type = cql_type.ok_or_else(|| cannot_infer(of.raw))?;
+        let cql_type = cql_type.ok_or_else(|| self.cannot_infer(of.raw))?;
         let index = self.add_term(term, "[selection]", cql_type.clone(), Usage::Value)?;
         Ok(Item { selector: Selector::Term(index), cql_type })
     }
 
     fn hinted(&mut self, whole: &Resolved<'_>, of: &Resolved<'_>) -> Result<Item> {
-        let to = whole.exact.clone().ok_or_else(|| cannot_infer(whole.raw))?;
-        if let (RawSelector::List(items), CqlType::Vector(_, dimension)) = (of.raw, to.thawed())
-            && items.len() != *dimension as usize
-        {
-            return Err(Error::InvalidRequest(format!(
-                "Unable to create a vector selector of type {} from {} elements",
-                to.cql_name(),
-                items.len()
-            )));
-        }
+        let to = whole.exact.clone().ok_or_else(|| self.cannot_infer(whole.raw))?;
         let is_asked = match of.raw {
             RawSelector::List(_)
             | RawSelector::Set(_)
@@ -180,7 +171,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
 
     fn time(&mut self, raw: &RawSelector, of: &Resolved<'_>, kind: TimeKind) -> Result<Item> {
         let RawSelector::Column(name) = names::timed_column(of.raw) else {
-            return Err(cannot_infer(raw));
+            return Err(self.cannot_infer(raw));
         };
         let column = find_column(self.table, name)?;
         if column.kind.is_key() {
@@ -225,7 +216,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 let (index, field_type) = field_index(&cql_type, selector, field)?;
                 (Part::Field(u16::try_from(index).unwrap_or(u16::MAX)), field_type)
             }
-            _ => return Err(cannot_infer(of)),
+            _ => return Err(self.cannot_infer(of)),
         };
         steps.push(Step { of: cql_type, part });
         Ok((steps, result))
@@ -328,22 +319,28 @@ impl<'a, 'b> Preparing<'a, 'b> {
     /// Collections, tuples and user types made of selectors.
     fn composed(&mut self, of: &Resolved<'_>, expected: Option<&CqlType>) -> Result<Item> {
         let (raw, expected) = (of.raw, expected.map(CqlType::thawed).cloned());
+        if let (RawSelector::List(_), Some(expected)) = (raw, &expected) {
+            check_dimension(of, expected)?;
+        }
         match (raw, expected) {
             (RawSelector::List(_), Some(CqlType::Vector(element, dimension))) => {
-                let items = self.uniform(&of.parts, &element)?;
+                let items = match &of.exact {
+                    Some(CqlType::List(known)) => self.uniform(&of.parts, known)?,
+                    _ => self.uniform(&of.parts, &element)?,
+                };
                 Ok(collection(CqlType::Vector(element, dimension), items))
             }
             (RawSelector::Set(items), Some(map @ CqlType::Map(..))) if items.is_empty() => {
                 Ok(collection(map, Vec::new()))
             }
             (RawSelector::List(_) | RawSelector::Set(_), expected) => {
-                let element = match (expected, of.exact.as_ref()) {
-                    (Some(CqlType::List(e) | CqlType::Set(e)), _) => *e,
-                    (_, Some(CqlType::List(e) | CqlType::Set(e))) => (**e).clone(),
-                    _ => return Err(cannot_infer(raw)),
+                // The first element whose type is known decides, whatever is expected.
+                let element = match of.exact.clone().or(expected) {
+                    Some(CqlType::List(element) | CqlType::Set(element)) => element.freeze(),
+                    _ => return Err(self.cannot_infer(raw)),
                 };
                 let items = self.uniform(&of.parts, &element)?;
-                let element = Box::new(element.freeze());
+                let element = Box::new(element);
                 let cql_type = match raw {
                     RawSelector::List(_) => CqlType::List(element),
                     _ => CqlType::Set(element),
@@ -364,9 +361,9 @@ impl<'a, 'b> Preparing<'a, 'b> {
             (RawSelector::Map(_), Some(_)) => {
                 // Cassandra takes it for a map, and looks up what it names first.
                 of.found_entries()?;
-                Err(cannot_infer(raw))
+                Err(self.cannot_infer(raw))
             }
-            (RawSelector::Tuple(_), None) if of.exact.is_none() => Err(cannot_infer(raw)),
+            (RawSelector::Tuple(_), None) if of.exact.is_none() => Err(self.cannot_infer(raw)),
             (RawSelector::Tuple(_), expected) => {
                 let hints = match expected {
                     Some(CqlType::Tuple(hints)) => hints,
@@ -380,7 +377,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 }
                 Ok(Item { selector: Selector::Tuple(selectors), cql_type: CqlType::Tuple(types) })
             }
-            _ => Err(cannot_infer(raw)),
+            _ => Err(self.cannot_infer(raw)),
         }
     }
 
@@ -401,6 +398,20 @@ impl<'a, 'b> Preparing<'a, 'b> {
 
     fn uniform(&mut self, parts: &[Resolved<'_>], element: &CqlType) -> Result<Vec<Item>> {
         parts.iter().map(|part| self.selector(part, Some(element))).collect()
+    }
+}
+
+/// Refuses a list of another length than the vector that is expected.
+fn check_dimension(of: &Resolved<'_>, to: &CqlType) -> Result<()> {
+    match to.thawed() {
+        CqlType::Vector(_, dimension) if of.parts.len() != *dimension as usize => {
+            Err(Error::InvalidRequest(format!(
+                "Unable to create a vector selector of type {} from {} elements",
+                to.cql_name(),
+                of.parts.len()
+            )))
+        }
+        _ => Ok(()),
     }
 }
 

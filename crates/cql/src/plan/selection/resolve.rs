@@ -8,10 +8,10 @@ use halcyon_syntax::ast::{Name, QualifiedName, RawSelector, RawTerm};
 use halcyon_syntax::lexer::Location;
 use halcyon_syntax::{Error, Result};
 
-use super::names::cannot_infer;
+use super::names::{Known, cannot_infer};
 use super::{TimeKind, names};
 use crate::plan::functions::{
-    self, Argument, Function, Match, Scope, assignable, count_rows, operator_name, preferred,
+    self, Argument, Function, Match, Scope, count_rows, operator_name, preferred, returned,
 };
 use crate::plan::restrictions::{find_column, receiver};
 use crate::plan::term::{Inference, Preparation, RawArgument, unfit};
@@ -125,7 +125,7 @@ impl<'r> Resolved<'r> {
     ) -> Result<Vec<(&'r Name, &Resolved<'r>, &'u CqlType)>> {
         let mut found = Vec::with_capacity(self.entries.len());
         for (name, (_, value)) in self.names().zip(&self.entries) {
-            let name = name.ok_or_else(|| cannot_infer(self.raw))?;
+            let name = name.ok_or_else(|| cannot_infer(&self.shown()))?;
             let cql_type = field_of(udt, name)?;
             found.push((name, value.as_ref().map_err(Error::clone)?, cql_type));
         }
@@ -152,6 +152,22 @@ impl<'r> Resolved<'r> {
             value.as_ref().map_err(Error::clone)?.check_entries()?;
         }
         Ok(())
+    }
+
+    /// Adds the functions that are found to what is known of names.
+    pub(super) fn add_to(&self, known: &mut Known) {
+        if let Some(function) = self.function.as_ref().filter(|of| of.is_user_defined()) {
+            known.keyspaces.insert(self.raw, function.keyspace.clone());
+        }
+        let entries = self.entries.iter().flat_map(|(key, value)| [key, value]);
+        self.parts.iter().chain(entries.flatten()).for_each(|part| part.add_to(known));
+    }
+
+    /// The name.
+    pub(super) fn shown(&self) -> String {
+        let mut known = Known::default();
+        self.add_to(&mut known);
+        names::shown(self.raw, &known)
     }
 
     /// The keys of a literal as names of fields, where they are names.
@@ -305,7 +321,7 @@ impl Argument for SelectorArgument<'_> {
     }
 
     fn text(&self) -> String {
-        names::name(self.of.raw)
+        self.of.shown()
     }
 
     fn list_len(&self) -> Option<usize> {
@@ -325,11 +341,6 @@ fn matches<'r>(of: &Resolved<'r>, receiver: &CqlType, inference: &Inference<'r>)
         (RawSelector::Term(raw), _) => RawArgument { raw, inference }.matches(receiver)?,
         // The type of a hint is frozen, which only counts here.
         (RawSelector::TypeHint { .. }, _) if receiver.is_multi_cell() => Match::No,
-        (RawSelector::List(items), CqlType::Vector(_, dimension))
-            if !items.is_empty() && items.len() != *dimension as usize =>
-        {
-            Match::No
-        }
         (RawSelector::List(_), CqlType::Vector(element, _)) => all(&of.parts, element)?,
         (RawSelector::List(_), CqlType::List(element))
         | (RawSelector::Set(_), CqlType::Set(element)) => {
@@ -349,7 +360,7 @@ fn matches<'r>(of: &Resolved<'r>, receiver: &CqlType, inference: &Inference<'r>)
         (RawSelector::List(_) | RawSelector::Set(_) | RawSelector::Tuple(_), _) => Match::No,
         (RawSelector::Map(_), CqlType::Udt(udt)) => match_fields(of, udt, inference)?,
         (RawSelector::Map(_), to) => match_entries(of, to, inference)?,
-        _ => of.exact.as_ref().map_or(Match::No, |exact| assignable(exact, receiver)),
+        _ => of.exact.as_ref().map_or(Match::No, |exact| returned(exact, receiver)),
     })
 }
 

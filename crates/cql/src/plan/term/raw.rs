@@ -56,16 +56,22 @@ pub(crate) fn resolve_type(text: &TypeText, catalog: &Catalog, keyspace: &str) -
     })
 }
 
-/// Whether the result of a function may stand where `to` is expected. The types of a user's function are written without `frozen`.
+/// Whether the result of a function may be what `to` is the type of (`AbstractFunction.testAssignment`).
 pub(super) fn result_matches(function: &Function, to: &CqlType) -> Match {
+    // The types of functions are written without `frozen`.
+    match to.is_multi_cell() {
+        true => argument_matches(function, &function.returns, to),
+        false => argument_matches(function, &function.returns.clone().freeze(), to),
+    }
+}
+
+/// Whether the result of a function may be an argument or a part of a literal (`FunctionCall.Raw.testAssignment`).
+fn argument_matches(function: &Function, returns: &CqlType, to: &CqlType) -> Match {
     // It returns what is expected, so it chooses no overload.
     if function.body == Body::Scalar(Scalar::FromJson) {
         return Match::Weak;
     }
-    if function.is_user_defined() {
-        return type_matches(&function.returns.clone().freeze(), &to.clone().freeze());
-    }
-    type_matches(&function.returns, to)
+    type_matches(returns, to)
 }
 
 /// What is refused for a part of a tuple or of a user type only says that it does not fit (`UserTypes.testUserTypeAssignment`).
@@ -171,7 +177,7 @@ impl<'r> Inference<'r> {
             (RawTerm::Null | RawTerm::Bind { .. }, _) => Match::Weak,
             (RawTerm::Literal { kind, text }, _) => literal::matches(*kind, text, receiver),
             (RawTerm::List(terms), CqlType::Vector(_, dimension))
-                if !terms.is_empty() && terms.len() != *dimension as usize =>
+                if terms.len() != *dimension as usize =>
             {
                 Match::No
             }
@@ -220,7 +226,8 @@ impl<'r> Inference<'r> {
                 // A call whose overload is not yet known can return any type.
                 self.work.spend(OVERLOADS)?;
                 let function = self.function(raw, Some(to));
-                function.map_or(Match::Weak, |function| result_matches(&function, to))
+                let of = |found: Function| argument_matches(&found, &found.returns, to);
+                function.map_or(Match::Weak, of)
             }
             _ => Match::No,
         })

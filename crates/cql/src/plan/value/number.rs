@@ -112,7 +112,7 @@ pub(crate) fn to_integer(cql_type: &CqlType, value: &[u8]) -> BigInt {
             Decimal::parse(value).map_or(BigInt::ZERO, |decimal| decimal.to_integer())
         }
         CqlType::Float | CqlType::Double => of_float_truncated(to_f64(cql_type, value)),
-        _ => BigInt::from_signed_bytes_be(value),
+        integer => BigInt::from_signed_bytes_be(integer.read_of(value)),
     }
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn to_f64(cql_type: &CqlType, value: &[u8]) -> f64 {
         CqlType::Double => value.first_chunk().map_or(0.0, |bytes| f64::from_be_bytes(*bytes)),
         CqlType::Decimal => Decimal::parse(value).map_or(0.0, |decimal| decimal.to_f64()),
         CqlType::Varint => to_integer(cql_type, value).to_string().parse().unwrap_or(f64::NAN),
-        _ => to_long(value) as f64,
+        integer => to_long(integer.read_of(value)) as f64,
     }
 }
 

@@ -330,13 +330,13 @@ def of_receivers():
     """Cells where something frozen is wanted, names of overloads in refusals, and what an overload is chosen before."""
     yield "CREATE TABLE x.rc (p frozen<list<int>> PRIMARY KEY, u uuid, v int, b blob, l list<int>, fl frozen<list<int>>)"
     yield "INSERT INTO x.rc (p, u, v, l, fl) VALUES ([1], ffffffff-ffff-4fff-bfff-ffffffffffff, 1, [1], [1])"
-    yield function("same", "a list<int>", "list<int>", "return a;")
+    yield function("kept", "a list<int>", "list<int>", "return a;")
     yield function("todate", "a list<int>", "list<int>", "return a;")
     yield function("min", "a uuid", "uuid", "return a;")
     yield function("abs", "a blob", "blob", "return a;")
     yield function("ceil", "a int", "int", "return null;")
     yield function("fits", "a vector<int, 1>", "int", "return 1;")
-    for value in ("same([1])", "todate([1])", "same(same([1]))", "(list<int>) [1]", "(frozen<list<int>>) [1]", "l", "fl", "same(l)", "same(fl)", "todate(fl)"):
+    for value in ("kept([1])", "kept(kept([1]))", "(list<int>) [1]", "(frozen<list<int>>) [1]", "l", "fl", "kept(l)", "kept(fl)", "todate(fl)"):
         yield f"SELECT token({value}) FROM x.rc"
         yield f"SELECT {value}, [{value}], ({value}, 1) FROM x.rc"
         if "l" not in value.replace("list", ""):
@@ -360,7 +360,7 @@ def of_receivers():
         yield f"INSERT INTO x.rc (p, v) VALUES ([5], fits({value}))"
     yield "SELECT * FROM x.rc"
     for arguments in ("frozen<nope>", "int, frozen<nope>", "list<nope>", "frozen<nope>, int"):
-        for name in ("fits", "same", "other"):
+        for name in ("fits", "kept", "other"):
             yield f"CREATE AGGREGATE x.{name} ({arguments}) SFUNC no STYPE nope2"
 
 

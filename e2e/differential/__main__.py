@@ -24,7 +24,7 @@ def main():
     seed = random.randrange(1 << 32) if arguments.seed is None else arguments.seed
     print(f"--seed {seed}", flush=True)
     servers = Servers(arguments.halcyon, arguments.xtask, arguments.oracle, arguments.running)
-    campaign = Campaign(servers, seed, arguments.out, not arguments.whole, tell=lambda text: print(text, flush=True), is_wide=True)
+    campaign = Campaign(servers, seed, arguments.out, not arguments.whole, tell=lambda text: print(text, flush=True))
     try:
         campaign.run(arguments.minutes and arguments.minutes * 60, arguments.sessions)
     finally:

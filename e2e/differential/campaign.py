@@ -54,9 +54,9 @@ def signature(step, expected, found):
 class Campaign:
     """`servers.pair()` answers both servers as they are now; `folder` is where what differs is written."""
 
-    def __init__(self, servers, seed, folder=None, is_shrinking=True, tell=print, is_wide=False):
+    def __init__(self, servers, seed, folder=None, is_shrinking=True, tell=print):
         self._servers, self._folder, self._is_shrinking, self._tell = servers, folder, is_shrinking, tell
-        self._first, self._is_wide = seed, is_wide
+        self._first = seed
         self.sessions = 0
         self.findings = defaultdict(list)
         self.seen = Counter()
@@ -73,7 +73,7 @@ class Campaign:
         self.seconds = time.monotonic() - began
 
     def one(self, seed):
-        made = sessions.make(seed, self._is_wide)
+        made = sessions.make(seed)
         expected, found = self._servers.pair().run(made)
         for step, answer in zip(made.steps, expected[len(made.schema) :]):
             if not isinstance(step, Act):

@@ -64,7 +64,7 @@ def clusterings(draft, table, may_be_any=False):
     else:
         columns = columns[: rng.randrange(len(columns) + 1)]
     # Beside an index, several columns are asked in a way of their own.
-    if len(columns) > 1 and rng.random() < (0.5 if table.is_wide and table.shape == "indexed" else 0.25):
+    if len(columns) > 1 and rng.random() < (0.5 if table.shape == "indexed" else 0.25):
         return _several(draft, table, columns)
     relations = []
     for place, column in enumerate(columns):
@@ -88,7 +88,7 @@ def _clustering(draft, table, column, may_be_slice):
 
 def _several(draft, table, columns):
     rng = draft.rng
-    start = rng.choice((0, 0, 1)) if len(columns) > 2 or table.is_wide else 0
+    start = rng.choice((0, 0, 1))
     single = [f"{column.name} = {key(draft, table, column)}" for column in columns[:start]]
     columns = columns[start:]
     names = "(" + ", ".join(column.name for column in columns) + ")"

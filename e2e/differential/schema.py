@@ -44,9 +44,6 @@ class Structs:
 class Table:
     """`shape`: plain, counter, compact, indexed or viewed. The last two leave out what Cassandra answers by the path of the read."""
 
-    # Whether statements of the wider grammar are asked about it (`session.make`).
-    is_wide = False
-
     def __init__(self, rng, name, shape, structs):
         self.rng, self.name, self.shape, self.structs = rng, name, shape, structs
         self.is_plain = shape == "plain"

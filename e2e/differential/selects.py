@@ -143,7 +143,7 @@ class Reader:
         rng = self.rng
         if rng.random() < 0.03:
             return f"token({', '.join(column.name for column in self.table.of(PARTITION))})"
-        if self.table.is_wide and rng.random() < 0.05:
+        if rng.random() < 0.05:
             return constants.selector(draft, self.table.structs.all)
         column = rng.choice(self.table.columns)
         if rng.random() < 0.4:
@@ -156,7 +156,7 @@ class Reader:
 
     def _made(self, draft, name, kind):
         rng = self.rng
-        if self.table.is_wide and not isinstance(kind, Scalar) and rng.random() < 0.25:
+        if not isinstance(kind, Scalar) and rng.random() < 0.25:
             return self._part(draft, name, kind)
         ways = [f"tojson({name})", f"{'typeasblob' if rng.random() < 0.02 else kind.name + 'AsBlob'}({name})"]
         if not name.endswith(")"):
@@ -198,8 +198,7 @@ class Reader:
             ways += [f"-{name}", f"{name} {rng.choice('+-*/%')} {other}", f"{rng.choice(_OF_NUMBERS)}({name})", f"({name} + 1) * 2"]
         elif kind.name in kinds.TEXTS:
             ways += [f"{name} + 'x'", f"mask_inner({name}, 1, 1)", f"mask_outer({name}, 1, null)", f"mask_hash({name})"]
-            if self.table.is_wide:
-                ways += [f"mask_outer({name}, 1, null, {rng.choice(constants.PADDINGS)})", f"mask_hash({name}, {rng.choice(constants.ALGORITHMS)})"]
+            ways += [f"mask_outer({name}, 1, null, {rng.choice(constants.PADDINGS)})", f"mask_hash({name}, {rng.choice(constants.ALGORITHMS)})"]
         elif kind.name in ("date", "timestamp", "timeuuid"):
             ways += [f"{rng.choice(_OF_TIMES)}({name})", f"{name} + {rng.choice(('1d', '2h', '1mo', '1y2mo', '1'))}", f"floor({name}, {rng.choice(('1d', '2h', '1mo'))})"]
         return ways

@@ -10,24 +10,19 @@ from .spoiled import spoil
 from .step import Act, Session, Statement
 from .writes import Writer
 
-_SHAPES = ("plain",) * 13 + ("counter",) * 3 + ("compact",) + ("indexed",) * 2 + ("viewed",)
+_SHAPES = ("plain",) * 13 + ("counter",) * 3 + ("compact",) + ("indexed",) * 3 + ("viewed",)
 # So many of the last reads are asked again after a flush and a kill.
 _AGAIN = 16
 
 
-def make(seed, is_wide=False):
-    """
-    `is_wide`: with functions, statements about the schema, parts of parts and selectors without columns. A campaign asks them; the fixed seeds
-    of a landing do without, until those who run campaigns have explained what the wider grammar finds.
-    """
+def make(seed):
     rng = random.Random(seed)
     session = Session(seed)
     structs = Structs(rng)
-    shape = rng.choice(_SHAPES + ("indexed",) * is_wide)
+    shape = rng.choice(_SHAPES)
     table = Table(rng, "t", shape, structs)
     is_stamped = rng.random() < 0.6 and shape != "counter"
-    table.is_wide = is_wide
-    functions = Functions(rng, table) if is_wide and rng.random() < 0.15 else None
+    functions = Functions(rng, table) if rng.random() < 0.15 else None
     session.schema = [*structs.create(), table.create(), *(functions.create() if functions else ())]
     writer = Writer(rng, table, is_stamped, functions)
     readers = [Reader(rng, table, functions=functions)]
@@ -40,7 +35,7 @@ def make(seed, is_wide=False):
         text, name = table.view()
         session.steps.append(Statement(text, "CREATE", "view", builds=name))
         readers.append(Reader(rng, table, name))
-    definer = Definer(rng, table, structs) if is_wide and rng.random() < 0.15 else None
+    definer = Definer(rng, table, structs) if rng.random() < 0.15 else None
     _fill(rng, session, structs, (writer, definer), readers, late)
     return session
 

@@ -111,19 +111,11 @@ fn value_compatible(from: &CqlType, to: &CqlType) -> bool {
         (T::List(a), T::List(b)) => value_compatible(a, b),
         (T::Set(a), T::Set(b)) => sorts_alike(a, b),
         (T::Map(k, v), T::Map(l, w)) => sorts_alike(k, l) && value_compatible(v, w),
-        (T::Tuple(a), T::Tuple(b)) => {
-            a.len() <= b.len() && a.iter().zip(b).all(|(a, b)| value_compatible(a, b))
-        }
-        // A user type is a tuple with names.
-        (T::Udt(a), T::Tuple(b)) => {
-            let fields = a.fields.iter().map(|(_, field)| field);
-            a.fields.len() <= b.len() && fields.zip(b).all(|(a, b)| value_compatible(a, b))
-        }
-        (T::Udt(a), T::Udt(b)) => {
-            a.name == b.name
-                && a.keyspace == b.keyspace
-                && a.fields.len() <= b.fields.len()
-                && a.fields.iter().zip(&b.fields).all(|(a, b)| value_compatible(&a.1, &b.1))
+        // A user type is a tuple, whatever it is called.
+        (from @ (T::Tuple(_) | T::Udt(_)), to @ (T::Tuple(_) | T::Udt(_))) => {
+            let (from, to) = (from.children(), to.children());
+            from.len() <= to.len()
+                && from.iter().zip(to).all(|(from, to)| value_compatible(from, to))
         }
         _ => false,
     }
@@ -141,7 +133,9 @@ fn sorts_alike(from: &CqlType, to: &CqlType) -> bool {
         (from @ T::List(_), to @ T::List(_))
         | (from @ T::Set(_), to @ T::Set(_))
         | (from @ T::Map(..), to @ T::Map(..))
-        | (from @ T::Tuple(_), to @ T::Tuple(_)) => all(&from.children(), &to.children()),
+        | (from @ (T::Tuple(_) | T::Udt(_)), to @ (T::Tuple(_) | T::Udt(_))) => {
+            all(&from.children(), &to.children())
+        }
         _ => false,
     }
 }

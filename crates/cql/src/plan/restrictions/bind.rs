@@ -241,12 +241,15 @@ pub(in crate::plan) fn tuple_list(
         TupleList::Each(terms) => {
             execution.work.spend_on(terms.len(), VALUE)?;
             let name = names.first().map_or("", AsRef::as_ref);
-            // All values are validated before one of them is refused for being null or unset.
+            // All values are validated before one of them is refused for being null, and then for being unset.
             let bound = terms.iter().map(|term| match term {
                 TupleTerm::One(term) => term.bind(execution).map(Some),
                 TupleTerm::Columns(_) | TupleTerm::Whole(_) => Ok(None),
             });
             let bound = bound.collect::<Result<Vec<_>>>()?;
+            if bound.iter().flatten().any(|bound| matches!(bound, Bound::Null)) {
+                of_bound(Bound::Null, name)?;
+            }
             let values = terms.iter().zip(bound).map(|(term, bound)| match bound {
                 Some(bound) => Ok(of_bound(bound, name).map(|value| vec![value])),
                 None => tuple_or_null(term, names, execution, Form::In),

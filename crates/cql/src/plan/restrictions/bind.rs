@@ -231,6 +231,18 @@ fn has_in(entries: &[Entry]) -> bool {
     entries.iter().any(|entry| matches!(entry.what, What::In(_)))
 }
 
+/// The list of an `IN ?`, whose values are counted as work.
+fn counted_list<'v>(
+    term: &'v Term,
+    names: &[impl AsRef<str>],
+    tuples: bool,
+    execution: &Execution<'v>,
+) -> Result<Cow<'v, [u8]>> {
+    let list = in_list(term, names, tuples, execution)?;
+    execution.work.spend_on(list.len() / 4, VALUE)?;
+    Ok(list)
+}
+
 /// The tuples of an `In`.
 pub(in crate::plan) fn tuple_list(
     list: &TupleList,
@@ -258,8 +270,7 @@ pub(in crate::plan) fn tuple_list(
         }
         TupleList::List { term, tuples } => {
             let whole: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-            let list = in_list(term, names, *tuples, execution)?;
-            execution.work.spend_on(list.len() / 4, VALUE)?;
+            let list = counted_list(term, names, *tuples, execution)?;
             let elements = list_elements(&list, &whole.join(","))?;
             let values = |element: Vec<u8>| match tuples {
                 true => split_tuple(&element, names, Form::In),
@@ -289,8 +300,7 @@ pub(super) fn tuples_before_null(
             Ok(bound.into_iter().map_while(Result::ok).collect())
         }
         TupleList::List { term, tuples } => {
-            let list = in_list(term, names, *tuples, execution)?;
-            execution.work.spend_on(list.len() / 4, VALUE)?;
+            let list = counted_list(term, names, *tuples, execution)?;
             let elements = collection_elements(&list).into_iter();
             let values = elements.map_while(|element| split_tuple(element?, names, Form::In).ok());
             Ok(values.collect())

@@ -322,23 +322,19 @@ impl<'a, 'b> Preparing<'a, 'b> {
         if let (RawSelector::List(_), Some(expected)) = (raw, &expected) {
             check_dimension(of, expected)?;
         }
+        // The first element whose type is known decides, whatever is expected.
+        let known = of.exact.clone().and_then(element_of);
         match (raw, expected) {
             (RawSelector::List(_), Some(CqlType::Vector(element, dimension))) => {
-                let items = match &of.exact {
-                    Some(CqlType::List(known)) => self.uniform(&of.parts, known)?,
-                    _ => self.uniform(&of.parts, &element)?,
-                };
+                let items = self.uniform(&of.parts, known.as_ref().unwrap_or(&element))?;
                 Ok(collection(CqlType::Vector(element, dimension), items))
             }
             (RawSelector::Set(items), Some(map @ CqlType::Map(..))) if items.is_empty() => {
                 Ok(collection(map, Vec::new()))
             }
             (RawSelector::List(_) | RawSelector::Set(_), expected) => {
-                // The first element whose type is known decides, whatever is expected.
-                let element = match of.exact.clone().or(expected) {
-                    Some(CqlType::List(element) | CqlType::Set(element)) => element.freeze(),
-                    _ => return Err(self.cannot_infer(raw)),
-                };
+                let element = known.or(expected.and_then(element_of));
+                let element = element.ok_or_else(|| self.cannot_infer(raw))?.freeze();
                 let items = self.uniform(&of.parts, &element)?;
                 let element = Box::new(element);
                 let cql_type = match raw {
@@ -398,6 +394,14 @@ impl<'a, 'b> Preparing<'a, 'b> {
 
     fn uniform(&mut self, parts: &[Resolved<'_>], element: &CqlType) -> Result<Vec<Item>> {
         parts.iter().map(|part| self.selector(part, Some(element))).collect()
+    }
+}
+
+/// The type of the elements of a list or a set.
+fn element_of(collection: CqlType) -> Option<CqlType> {
+    match collection {
+        CqlType::List(element) | CqlType::Set(element) => Some(*element),
+        _ => None,
     }
 }
 

@@ -6,15 +6,20 @@ import shutil
 import subprocess
 import threading
 import time
+import urllib.error
+import urllib.request
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+from cassandra import OperationTimedOut
 from cassandra.cluster import Cluster, NoHostAvailable
+from cassandra.connection import ConnectionException
 
+from native import Client
 from oracle import opened
 from patience import PATIENCE_SECONDS, TIMEOUTS, until
-from server import Server
+from server import Server, free_port
 
 RELEASE = "5.0.9"
 # The oracle's own words for what it cannot know: sizes, ids, times.
@@ -282,7 +287,7 @@ def test_every_verb_of_cassandra_is_known(ours, nodes, cassandra_options):
 def test_refusals_say_why(ours):
     """What cannot be done on one node is refused with one line and Cassandra's exit code."""
     _, tool, _ = ours
-    for line in ["repair", "decommission", "move 1", "disablebinary", "resetlocalschema", "setstreamthroughput 1", "truncatehints", "sjk"]:
+    for line in ["repair", "decommission", "move 1", "resetlocalschema", "setstreamthroughput 1", "truncatehints", "sjk"]:
         status, out, err = tool.run(line)
         assert (status, out) == (2, "") and err.startswith(f"error: {line.split()[0]}: ") and err.count("\n") == 1, err
 
@@ -666,9 +671,56 @@ def test_status_and_info(ours):
 
 def test_wrong_ports_are_explained(halcyon, ours):
     _, tool, _ = ours
-    assert "7199 is Cassandra's port for JMX" in halcyon.run("nodetool", "-p", "7199", "status", status=1).stderr
     assert "Failed to connect to '127.0.0.1:1'" in halcyon.run("nodetool", "-p", "1", "status", status=1).stderr
     assert tool.run("repair")[0] == 2
+
+
+PORTS = ["statusbinary", "disablebinary", "disablebinary", "statusbinary", "info", "enablebinary", "enablebinary", "statusbinary", "info",
+         "disablebinary --force", "statusbinary", "enablebinary", "disablebinary extra", "statusbinary"]
+
+
+def answers(session):
+    try:
+        session.execute("SELECT key FROM system.local")
+    except (NoHostAvailable, OperationTimedOut, ConnectionException):
+        return False
+    return True
+
+
+def test_ports_of_clients_close_and_open(request, tmp_path, theirs):
+    """Proves that clients are disconnected and kept out while the node and its tool work, with Cassandra's output, and that machines see it."""
+    node, their_tool = theirs
+    own, watched = free_port(), free_port()
+    config = tmp_path / "cassandra.yaml"
+    config.write_text(f"{TIMEOUTS}\nnodetool_port: {own}\nmetrics_port: {watched}\n", encoding="utf-8")
+    server = Server(request.config.getoption("--halcyon"), tmp_path, "--config", config)
+    server.start()
+    tool = Tool(request.config.getoption("--halcyon"), "nodetool", "-p", str(own))
+
+    def told(tool):
+        found = [tool.run(line) for line in PORTS]
+        return [(line, status, err, re.findall(r"^Native Transport active +: .*$|not running|running", out, re.M)) for line, (status, out, err) in zip(PORTS, found, strict=True)]
+
+    expected = told(their_tool)
+    # Cassandra's driver finds its node again.
+    until(lambda: answers(node.session), "Cassandra has not opened its port again")
+    try:
+        assert told(tool) == [(line, status, err.split("-- StackTrace --")[0], found) for line, status, err, found in expected]
+        client = Client(server.port)
+        assert tool.run("disablebinary")[0] == 0
+        with pytest.raises((EOFError, OSError)):
+            client.query("SELECT key FROM system.local")
+        with pytest.raises(OSError):
+            Client(server.port)
+        ready = f"http://127.0.0.1:{watched}/ready"
+        with pytest.raises(urllib.error.HTTPError, match="503") as refused:
+            urllib.request.urlopen(ready, timeout=PATIENCE_SECONDS)
+        assert "nodetool enablebinary" in refused.value.read().decode()
+        assert tool.run("enablebinary")[0] == 0
+        assert urllib.request.urlopen(ready, timeout=PATIENCE_SECONDS).status == 200
+        Client(server.port).close()
+    finally:
+        server.close()
 
 
 def test_drain(alone):

@@ -14,6 +14,8 @@ from .step import Act, Statement
 
 REPLICATION = "replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
 _NOT_PREPARED = "2500"
+# How long Cassandra may take to begin to read SSTables for a new index.
+_SASI_SECONDS = 0.2
 # More than any table has rows.
 _MOST_PAGES = 300
 
@@ -76,6 +78,11 @@ class Lane:
         if step.form == "view":
             text = f"SELECT view_name FROM system.built_views WHERE keyspace_name = '{keyspace}'"
         until(lambda: (step.builds.encode(),) in self.client.query(text)[1], f"{step.builds} is not built", pause=0.02)
+        if "SASIIndex" in step.text:
+            # Cassandra calls it built before it has read the SSTables.
+            time.sleep(_SASI_SECONDS)
+            text = f"SELECT kind FROM system_views.sstable_tasks WHERE keyspace_name = '{keyspace}'"
+            until(lambda: not self.client.query(text)[1], f"{step.builds} is not built", pause=0.02)
 
     def _ask(self, step):
         lines = []

@@ -161,24 +161,27 @@ impl Admission {
         self.connections.load(Relaxed)
     }
 
-    /// Admits a connection; `Err` is the reason of a refusal, for the log.
+    /// Admits a connection, if it is limited within the numbers of connections; `Err` is the reason of a refusal, for the log.
     pub(crate) fn enter(
         self: &Arc<Admission>,
         address: IpAddr,
+        is_limited: bool,
     ) -> Result<Rc<ConnectionPermit>, String> {
         let mut endpoints = self.endpoints.lock();
         let (all, here) = (
             self.connections() + 1,
             endpoints.get(&address).map_or(0, |endpoint| endpoint.connections.load(Relaxed)) + 1,
         );
-        if self.max_connections.is_some_and(|most| all > most) {
+        let exceeds =
+            |most: Option<usize>, used| is_limited && most.is_some_and(|most| used > most);
+        if exceeds(self.max_connections, all) {
             return Err(format!(
                 "Exceeded maximum native connection limit of {} by using {all} connections (see \
                  native_transport_max_concurrent_connections in cassandra.yaml)",
                 all - 1
             ));
         }
-        if self.max_connections_per_ip.is_some_and(|most| here > most) {
+        if exceeds(self.max_connections_per_ip, here) {
             return Err(format!(
                 "Exceeded maximum native connection limit per ip of {} by using {here} connections (see \
                  native_transport_max_concurrent_connections_per_ip)",
@@ -481,12 +484,12 @@ mod tests {
             "native_transport_max_concurrent_connections: 2\n\
              native_transport_max_concurrent_connections_per_ip: 1\n",
         );
-        let first = admission.enter(ip(1)).unwrap();
-        assert!(admission.enter(ip(1)).unwrap_err().contains("per ip of 1"));
-        let second = admission.enter(ip(2)).unwrap();
-        assert!(admission.enter(ip(3)).unwrap_err().contains("limit of 2"));
+        let first = admission.enter(ip(1), true).unwrap();
+        assert!(admission.enter(ip(1), true).unwrap_err().contains("per ip of 1"));
+        let second = admission.enter(ip(2), true).unwrap();
+        assert!(admission.enter(ip(3), true).unwrap_err().contains("limit of 2"));
         drop(first);
-        drop(admission.enter(ip(1)).unwrap());
+        drop(admission.enter(ip(1), true).unwrap());
         drop(second);
         assert_eq!(admission.connections(), 0);
         assert!(admission.endpoints.lock().is_empty());
@@ -499,7 +502,8 @@ mod tests {
             "native_transport_max_request_data_in_flight: 100B\n\
              native_transport_max_request_data_in_flight_per_ip: 80B\n",
         );
-        let (one, two) = (admission.enter(ip(1)).unwrap(), admission.enter(ip(2)).unwrap());
+        let (one, two) =
+            (admission.enter(ip(1), true).unwrap(), admission.enter(ip(2), true).unwrap());
         // Larger than the limit, but alone.
         let large = one.permit(90).unwrap();
         assert!(one.permit(1).is_none());
@@ -519,7 +523,7 @@ mod tests {
         let admission = admission(
             "native_transport_max_request_data_in_flight: 100B\nnative_transport_receive_queue_capacity: 50B\n",
         );
-        let connection = admission.enter(ip(1)).unwrap();
+        let connection = admission.enter(ip(1), true).unwrap();
         connection.framed();
         let first = connection.permit_whole(40).unwrap();
         assert_eq!((first.own, first.shared), (40, 0));
@@ -536,7 +540,7 @@ mod tests {
     #[test]
     fn small_requests_do_not_wait_for_large_ones() {
         let admission = admission("native_transport_max_request_data_in_flight: 40KiB\n");
-        let connection = admission.enter(ip(1)).unwrap();
+        let connection = admission.enter(ip(1), true).unwrap();
         let large = connection.permit_whole(40 << 10).unwrap();
         assert!(connection.permit(SMALL + 1).is_none());
         let small = connection.permit_whole(SMALL).unwrap();
@@ -553,7 +557,8 @@ mod tests {
     #[test]
     fn what_arrives_is_bounded() {
         let admission = admission("native_transport_max_request_data_in_flight: 1000B\n");
-        let (one, two) = (admission.enter(ip(1)).unwrap(), admission.enter(ip(2)).unwrap());
+        let (one, two) =
+            (admission.enter(ip(1), true).unwrap(), admission.enter(ip(2), true).unwrap());
         assert!(one.hold_arriving(ARRIVING_FREE) && one.hold_arriving(ARRIVING_FREE + 2000));
         assert!(two.hold_arriving(ARRIVING_FREE));
         // However often it is asked.
@@ -571,14 +576,14 @@ mod tests {
         let admission = admission("native_transport_max_request_data_in_flight: 1MiB\n");
         let limit = admission.memory().limit();
         assert_eq!(limit, (1 << 30) / 5);
-        let connection = admission.enter(ip(1)).unwrap();
+        let connection = admission.enter(ip(1), true).unwrap();
         let mut permit = connection.permit(10).unwrap();
         assert!(permit.keep(CONNECTION) && !connection.keeps_much());
         assert!(permit.keep_more(1) && connection.keeps_much());
         assert!(!permit.keep(limit));
         connection.keep_unsent(limit);
         assert!(admission.memory().is_short() && !admission.has_room());
-        assert!(admission.enter(ip(1)).unwrap_err().contains("memory of requests in flight"));
+        assert!(admission.enter(ip(1), true).unwrap_err().contains("memory of requests in flight"));
         assert!(!connection.keep_arriving(1 << 20));
         connection.keep_unsent(0);
         assert!(connection.keep_arriving(0));

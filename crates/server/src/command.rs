@@ -19,10 +19,12 @@ pub enum Command {
     ClearSnapshot(ClearSnapshot),
     DisableAuditLog,
     DisableAutoCompaction,
+    DisableBinary(DisableBinary),
     DisableFullQueryLog,
     Drain,
     EnableAuditLog(LogOptions),
     EnableAutoCompaction,
+    EnableBinary,
     EnableFullQueryLog(LogOptions),
     Flush,
     ForceCompact(ForceCompact),
@@ -63,6 +65,14 @@ pub struct ClearSnapshot {
     pub older_than_seconds: Option<u64>,
     /// Milliseconds since 1970.
     pub created_before_ms: Option<i64>,
+}
+
+/// The ports of clients close; that of `nodetool` stays.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DisableBinary {
+    /// Requests that run are not waited for.
+    pub force: bool,
 }
 
 /// Options of the audit log or the full query log that replace those of the file, by their names there.

@@ -50,8 +50,8 @@ impl Watch {
         self.watched.open_page(Arc::new(Console::of(shared)));
     }
 
-    pub(crate) fn become_ready(&self) {
-        self.watched.become_ready(None);
+    pub(crate) fn watched(&self) -> Arc<Watched> {
+        self.watched.clone()
     }
 
     pub(crate) fn drain(&self) {

@@ -30,6 +30,7 @@ mod listen;
 mod log;
 mod login;
 mod metrics;
+mod native_transport;
 mod node;
 mod persisted;
 mod prepared;

@@ -46,6 +46,7 @@ use crate::log::{Level, Log};
 use crate::login;
 use crate::metrics::ClientMetrics;
 use crate::metrics::node::OfNode;
+use crate::native_transport::NativeTransport;
 use crate::persisted;
 use crate::prepared::PreparedStatements;
 use crate::recent_lines::RecentLines;
@@ -113,6 +114,7 @@ async fn serve_inside(
     let claim = claim(disk.clock(), settings.transport.address).await?;
     let address = claim.address();
     let aware = shard_aware(&settings.transport, address, log).await;
+    let nodetool = nodetool_port(&settings.transport, log).await?;
     let encryption = Encryption::open(&disk, &settings.transport, log).await;
     let encryption = encryption.map_err(Error::CannotStart)?;
     let encrypted =
@@ -122,7 +124,9 @@ async fn serve_inside(
     let engine = open_engine(&disk, &settings, &virtual_tables, log).await?;
     let spans = Spans::start(&disk, settings.spans.as_ref(), address, log).await;
     let watched = (encryption, spans.map_err(Error::CannotStart)?);
-    let (shared, inboxes) = share(&settings, (address, aware.as_ref()), watched, log)?;
+    let ports = (address, aware.as_ref(), nodetool.as_ref());
+    let transport = NativeTransport::watched_by(watch.as_ref().map(Watch::watched));
+    let (shared, inboxes) = share(&settings, ports, transport, watched, log)?;
     let facts = Arc::new(facts(&settings, &shared, &disk));
     let shown = (facts.clone(), Arc::new(virtual_tables));
     let threads = start_shards(&engine, &shared, shown, inboxes).await?;
@@ -146,7 +150,7 @@ async fn serve_inside(
     }
     watch.iter().for_each(|watch| watch.open_page(shared.clone()));
     tell_ready(&settings, &shared, &disk, began, log);
-    watch.iter().for_each(Watch::become_ready);
+    shared.native_transport.tell();
     ready(address);
     until_stopped(stop, &engine, &shared, log).await;
     watch.iter().for_each(Watch::drain);
@@ -161,7 +165,7 @@ async fn serve_inside(
         // The thread has ended; a panic was reported when it happened.
         let _ = thread.join().await;
     }
-    drop((claim, aware, encrypted, lock));
+    drop((claim, aware, nodetool, encrypted, lock));
     log.say(format_args!("drained"));
     Ok(())
 }
@@ -232,7 +236,8 @@ async fn start_first(
 
 fn share(
     settings: &Settings,
-    (address, aware): (SocketAddr, Option<&Claim>),
+    (address, aware, nodetool): (SocketAddr, Option<&Claim>, Option<&Claim>),
+    native_transport: NativeTransport,
     (encryption, spans): (Option<Arc<Encryption>>, Option<Spans>),
     log: &Log,
 ) -> Result<(Arc<Shared>, Vec<Inbox<ShardServer>>), Error> {
@@ -242,6 +247,7 @@ fn share(
     let mut transport = settings.transport.clone();
     transport.address = address;
     transport.shard_aware_port = aware.map(|claim| claim.address().port());
+    transport.nodetool.address = nodetool.map(Claim::address);
     transport.port_ssl = transport.port_ssl.filter(|port| *port != address.port());
     let shards = settings.engine.shards;
     let (mesh, inboxes) = Mesh::new(shards, INBOX_CAPACITY);
@@ -264,6 +270,7 @@ fn share(
         trace_probability: Arc::default(),
         request_logs,
         spans,
+        native_transport: Arc::new(native_transport),
         is_to_stop: Arc::default(),
         slow_queries: Arc::new(SlowQueries::new(settings.slow_query_log_timeout)),
         denylist: settings.denylist.map(|options| Arc::new(Denylist::new(options))),
@@ -342,6 +349,32 @@ impl Servers for Shared {
 
     fn forget_access(&self) {
         self.access.begin_epoch();
+    }
+
+    fn has_native_transport(&self) -> bool {
+        self.native_transport.is_open()
+    }
+
+    fn open_native_transport(&self) -> LocalBoxFuture<'_, halcyon_query::Result<()>> {
+        Box::pin(async move {
+            let opened = listen::open(self).await;
+            let what = "Error starting native transport";
+            opened.map_err(|why| halcyon_query::Error::Server(format!("{what}: {why}")))
+        })
+    }
+
+    fn close_native_transport(
+        &self,
+        interrupts: bool,
+    ) -> LocalBoxFuture<'_, halcyon_query::Result<()>> {
+        Box::pin(async move {
+            if self.transport.nodetool.address.is_none() {
+                let why = "nodetool could not open the ports again: the node has no other port for it; choose one with nodetool_port";
+                return Err(halcyon_query::Error::Invalid(why.to_owned()));
+            }
+            listen::close(self, interrupts).await;
+            Ok(())
+        })
     }
 
     fn refresh_size_estimates(&self) -> LocalBoxFuture<'_, halcyon_query::Result<()>> {
@@ -446,17 +479,15 @@ async fn claim(clock: &Clock, address: SocketAddr) -> Result<Claim, Error> {
 
 /// Lets all shards listen, after the whole node is ready.
 async fn listen(shared: &Shared) -> Result<(), Error> {
+    let nodetool = |server: Rc<ShardServer>| async move { listen::start_nodetool(&server).await };
+    for opened in shared.mesh.on_each(nodetool).await {
+        opened.map_err(|e| e.to_string()).flatten().map_err(Error::CannotStart)?;
+    }
     if !shared.transport.start_native_transport {
         shared.log.say(format_args!("not listening: start_native_transport is false"));
         return Ok(());
     }
-    // One shard after the other: one that cannot listen ends the start before the next ones take clients.
-    for shard in 0..shared.shards {
-        let open = |server: Rc<ShardServer>| async move { listen::start(&server).await };
-        let opened = shared.mesh.on(shard, open).await;
-        opened.map_err(|e| e.to_string()).flatten().map_err(Error::CannotStart)?;
-    }
-    Ok(())
+    listen::open(shared).await.map_err(Error::CannotStart)
 }
 
 /// Writes the node's row of `system.local`. A new node gets evenly spread tokens.
@@ -504,6 +535,23 @@ async fn shard_aware(transport: &Transport, address: SocketAddr, log: &Log) -> O
             ));
             None
         }
+    }
+}
+
+/// The port of `nodetool`. A taken one that the file does not choose does not prevent the start: several nodes may run on one machine.
+async fn nodetool_port(transport: &Transport, log: &Log) -> Result<Option<Claim>, Error> {
+    let Some(address) = transport.nodetool.address else { return Ok(None) };
+    match Claim::take(address).await {
+        Ok(claim) => Ok(Some(claim)),
+        Err(e) if e.kind() == AddrInUse && transport.nodetool.is_default => {
+            log.say(format_args!(
+                "no port of its own for nodetool: another process listens on {address}; choose another with nodetool_port"
+            ));
+            Ok(None)
+        }
+        Err(e) => Err(Error::CannotStart(format!(
+            "cannot listen on {address} for nodetool: {e}; choose another with nodetool_address and nodetool_port, or 0 for none"
+        ))),
     }
 }
 
@@ -639,7 +687,7 @@ async fn until_stopped(
                     FailurePolicy::Stop => {
                         let stays = "the process stays until it is ended";
                         log.warning(format_args!("stopping transports; {stays}"));
-                        close_connections(shared, log).await;
+                        listen::close(shared, false).await;
                     }
                     FailurePolicy::StopWrites => {}
                 }

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,6 +20,7 @@ use crate::connection::{Authenticator, Connection};
 use crate::encryption::Encryption;
 use crate::log::Log;
 use crate::metrics::ClientMetrics;
+use crate::native_transport::NativeTransport;
 use crate::prepared::{LocalStatements, PreparedStatements};
 use crate::recent_lines::RecentLines;
 use crate::request_log::RequestLogs;
@@ -35,8 +36,19 @@ const FIRST_ESTIMATES: Duration = Duration::from_secs(30);
 const ESTIMATES_PERIOD: Duration = Duration::from_secs(300);
 /// How often stalled connections are looked for.
 const SHED_PAUSE: Duration = Duration::from_millis(250);
-/// How long a drain waits for clients to read their answers.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a port that closes waits for clients to read their answers.
+pub(crate) const CLOSING_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The shard that serves the connections of a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ListenerKind {
+    /// The shard that accepted the connection.
+    Any,
+    /// The shard that the client chooses by its source port.
+    ShardAware,
+    /// As `Any`; for operators, whom no limit on connections keeps out.
+    Nodetool,
+}
 
 /// The state that all shards share. What virtual tables show of it, they have from the same handles (`virtual_tables::Facts`).
 pub(crate) struct Shared {
@@ -65,6 +77,8 @@ pub(crate) struct Shared {
     pub(crate) slow_queries: Arc<SlowQueries>,
     /// `None`: none are sent.
     pub(crate) spans: Option<Spans>,
+    /// Whether the ports of clients are open.
+    pub(crate) native_transport: Arc<NativeTransport>,
     /// A client has asked for the end of the node (`nodetool stopdaemon`).
     pub(crate) is_to_stop: Arc<AtomicBool>,
     /// `None`: it is off.
@@ -93,9 +107,9 @@ pub(crate) struct ShardServer {
     pub(crate) coordinator: Coordinator,
     pub(crate) statements: LocalStatements,
     pub(crate) running: Running,
-    connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
+    connections: RefCell<BTreeMap<u64, (ListenerKind, Rc<Connection>)>>,
     next_connection: Cell<u64>,
-    listeners: RefCell<Vec<Rc<Listener>>>,
+    listeners: RefCell<Vec<(ListenerKind, Rc<Listener>)>>,
     /// Notified when a connection has ended.
     left: Notify,
     draining: Cell<bool>,
@@ -124,22 +138,32 @@ impl ShardServer {
     }
 
     pub(crate) fn connections(&self) -> Vec<Rc<Connection>> {
-        self.connections.borrow().values().cloned().collect()
+        self.connections.borrow().values().map(|(_, connection)| connection.clone()).collect()
     }
 
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.get()
     }
 
-    /// Keeps a listener until the shard drains.
-    pub(crate) fn keep_listener(&self, listener: Rc<Listener>) {
-        self.listeners.borrow_mut().push(listener);
+    /// Whether connections of such a listener are served now.
+    pub(crate) fn serves(&self, kind: ListenerKind) -> bool {
+        let is_open = kind == ListenerKind::Nodetool || self.shared.native_transport.is_open();
+        is_open && !self.is_draining()
+    }
+
+    /// Keeps a listener until its port is closed.
+    pub(crate) fn keep_listener(&self, kind: ListenerKind, listener: Rc<Listener>) {
+        self.listeners.borrow_mut().push((kind, listener));
+    }
+
+    pub(crate) fn keeps(&self, listener: &Rc<Listener>) -> bool {
+        self.listeners.borrow().iter().any(|(_, kept)| Rc::ptr_eq(kept, listener))
     }
 
     /// Adds a connection, until it leaves under this number.
-    pub(crate) fn enter(&self, connection: Rc<Connection>) -> u64 {
+    pub(crate) fn enter(&self, kind: ListenerKind, connection: Rc<Connection>) -> u64 {
         let id = self.next_connection.replace(self.next_connection.get() + 1);
-        self.connections.borrow_mut().insert(id, connection);
+        self.connections.borrow_mut().insert(id, (kind, connection));
         self.metrics().connections.up();
         id
     }
@@ -211,7 +235,7 @@ impl ShardServer {
 
     /// Sends a schema change to the clients of this shard that registered for it.
     pub(crate) fn announce(&self, change: &SchemaChange) {
-        for connection in self.connections.borrow().values() {
+        for (_, connection) in self.connections.borrow().values() {
             connection.announce(EventType::SchemaChange, Event::SchemaChange(change));
         }
     }
@@ -227,25 +251,36 @@ impl ShardServer {
         let _ = self.shared.mesh.on_each(job).await;
     }
 
-    /// Stops accepting, sends the registered clients an event, and waits until all requests are answered and all connections closed.
-    pub(crate) async fn drain(self: Rc<Self>) {
-        if self.draining.replace(true) {
-            return;
-        }
-        for listener in self.listeners.borrow_mut().drain(..) {
+    /// Stops accepting at these listeners and sends their registered clients an event. Their requests are answered, unless the client takes
+    /// longer than `patience` to read that; then their connections are closed.
+    pub(crate) fn close(&self, which: impl Fn(ListenerKind) -> bool, patience: Duration) {
+        for (_, listener) in self.listeners.borrow_mut().extract_if(.., |(kind, _)| which(*kind)) {
             listener.shut_down();
         }
-        for connection in self.connections() {
+        let closing: Vec<Rc<Connection>> = {
+            let connections = self.connections.borrow();
+            let closing = connections.values().filter(|(kind, _)| which(*kind));
+            closing.map(|(_, connection)| connection.clone()).collect()
+        };
+        for connection in &closing {
             let down = Event::StatusChange(StatusChange::Down, self.shared.transport.address);
             connection.announce(EventType::StatusChange, down);
             connection.finish();
         }
-        let server = self.clone();
+        let late: Vec<Weak<Connection>> = closing.iter().map(Rc::downgrade).collect();
         spawn(async move {
-            clock::sleep(DRAIN_PATIENCE).await;
-            server.connections().iter().for_each(|connection| connection.close());
+            clock::sleep(patience).await;
+            late.iter().filter_map(Weak::upgrade).for_each(|connection| connection.close());
         })
         .detach();
+    }
+
+    /// Closes all ports, and waits until all requests are answered and all connections closed.
+    pub(crate) async fn drain(self: Rc<Self>) {
+        if self.draining.replace(true) {
+            return;
+        }
+        self.close(|_| true, CLOSING_PATIENCE);
         while !self.connections.borrow().is_empty() {
             self.left.notified().await;
         }

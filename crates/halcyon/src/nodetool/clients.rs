@@ -1,8 +1,9 @@
-//! `clientstats`
+//! Clients, and the port through which they come.
 
 use std::collections::BTreeMap;
 
 use halcyon_client::Row;
+use halcyon_server::command::{Command, DisableBinary};
 
 use super::arguments::Call;
 use super::failure::Result;
@@ -21,6 +22,11 @@ const COLUMNS: [&str; 10] = [
     "Driver-Name",
     "Driver-Version",
 ];
+
+pub(super) async fn close_port(call: &Call, node: &mut Node) -> Result<()> {
+    let command = Command::DisableBinary(DisableBinary { force: call.has("--force") });
+    node.command(&command, ("", "")).await
+}
 
 pub(super) async fn stats(call: &Call, node: &mut Node, out: &mut String) -> Result<()> {
     call.refuse(&["--by-protocol", "--clear-history"])?;

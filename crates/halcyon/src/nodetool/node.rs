@@ -1,6 +1,7 @@
 //! The node that is asked.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use halcyon_client::{Cause, Connection, Credentials, Row, Rows};
 use halcyon_io::{Disk, DiskOptions};
@@ -29,16 +30,11 @@ pub(super) fn local_of(local: &Rows) -> Result<Row<'_>> {
 
 pub(super) struct Node(Connection);
 
-/// The port of JMX, where scripts expect nodetool to connect.
-const JMX_PORT: &str = "7199";
+/// The node's `nodetool_port` by default: that of JMX, where scripts expect it.
+const NODETOOL_PORT: &str = "7199";
 
-/// A connection that is ready for requests.
+/// A connection that is ready for requests. A node of this machine whose ports for clients are closed is reached through its other one.
 pub(crate) async fn connect(to: &Destination) -> Result<Connection> {
-    if to.port == JMX_PORT {
-        return Err(Failure::Unreachable(format!(
-            "{JMX_PORT} is Cassandra's port for JMX, which Halcyon does not have: give the port for CQL clients with -p, or none for 9042"
-        )));
-    }
     let disk = Disk::real(DiskOptions::default());
     let encryption = encryption::client(&disk, &to.encryption).await;
     let credentials = Credentials {
@@ -46,15 +42,39 @@ pub(crate) async fn connect(to: &Destination) -> Result<Connection> {
         password: to.password.clone(),
         encryption: encryption.map_err(Failure::Failed)?,
     };
-    let address = match to.host.contains(':') && !to.host.starts_with('[') {
-        true => format!("[{}]:{}", to.host, to.port),
-        false => format!("{}:{}", to.host, to.port),
+    let address = address(&to.host, &to.port);
+    let error = match Connection::open(&address, &credentials).await {
+        Ok(connection) => return Ok(connection),
+        Err(error) => error,
     };
-    let cannot = |error: halcyon_client::Error| {
-        let why = halcyon_tools::Error::from(error);
-        Failure::Unreachable(format!("Failed to connect to '{}:{}' - {why}", to.host, to.port))
-    };
-    Connection::open(&address, &credentials).await.map_err(cannot)
+    if matches!(error.cause, Cause::Unreachable(_))
+        && let Some(connection) = behind_closed_port(to, &credentials).await
+    {
+        return Ok(connection);
+    }
+    let why = halcyon_tools::Error::from(error);
+    let what = format!("Failed to connect to '{}:{}' - {why}", to.host, to.port);
+    Err(Failure::Unreachable(what))
+}
+
+/// A connection through [`NODETOOL_PORT`], if the node that listens there has the port for clients that is meant.
+async fn behind_closed_port(to: &Destination, credentials: &Credentials) -> Option<Connection> {
+    let is_local = to.host.parse().map_or(to.host == "localhost", |ip: IpAddr| ip.is_loopback());
+    if !is_local {
+        return None;
+    }
+    let address = address(&to.host, NODETOOL_PORT);
+    let mut connection = Connection::open(&address, credentials).await.ok()?;
+    let local = connection.query("SELECT rpc_port FROM system.local", &[]).await.ok()?;
+    let port = local.iter().next()?.count("rpc_port").to_string();
+    (port == to.port).then_some(connection)
+}
+
+fn address(host: &str, port: &str) -> String {
+    match host.contains(':') && !host.starts_with('[') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
 }
 
 impl Node {
@@ -148,6 +168,12 @@ impl Node {
     pub(super) async fn mode(&mut self) -> Result<String> {
         let rows = self.rows("SELECT mode FROM halcyon_views.node").await?;
         Ok(rows.iter().next().map_or(String::new(), |row| row.text("mode")))
+    }
+
+    /// Whether the ports of clients are open.
+    pub(super) async fn has_native_transport(&mut self) -> Result<bool> {
+        let rows = self.rows("SELECT native_transport_active FROM halcyon_views.node").await?;
+        Ok(rows.iter().next().is_some_and(|row| row.is_true("native_transport_active")))
     }
 
     /// Bytes of all live SSTables.

@@ -15,20 +15,17 @@ fn tokens_of(local: &Row<'_>) -> Vec<i64> {
     tokens
 }
 
-pub(super) async fn nothing_to_do() -> Result<()> {
-    Ok(())
-}
-
-/// The command came through the port, so it is open.
-pub(super) async fn running(out: &mut String) -> Result<()> {
-    out.push_str("running\n");
-    Ok(())
-}
-
 /// Cassandra's gossip falls silent when the node is drained.
 pub(super) async fn gossip_status(node: &mut Node, out: &mut String) -> Result<()> {
-    let is_drained = node.mode().await? == "DRAINED";
-    out.push_str(if is_drained { "not running\n" } else { "running\n" });
+    say_running(node.mode().await? != "DRAINED", out)
+}
+
+pub(super) async fn binary_status(node: &mut Node, out: &mut String) -> Result<()> {
+    say_running(node.has_native_transport().await?, out)
+}
+
+fn say_running(is_running: bool, out: &mut String) -> Result<()> {
+    out.push_str(if is_running { "running\n" } else { "not running\n" });
     Ok(())
 }
 

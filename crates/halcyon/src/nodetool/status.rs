@@ -66,7 +66,7 @@ pub(super) async fn info(call: &Call, node: &mut Node, out: &mut String) -> Resu
     line("ID", uuid_of(&local, "host_id"));
     // One node is all there is to gossip about; Cassandra's falls silent when it is drained.
     line("Gossip active", (of_node.text("mode") != "DRAINED").to_string());
-    line("Native Transport active", "true".to_owned());
+    line("Native Transport active", of_node.is_true("native_transport_active").to_string());
     line("Load", file_size(of_node.count("load")));
     line("Uncompressed load", file_size(sum("data_bytes")));
     line("Generation No", local.count("gossip_generation").to_string());

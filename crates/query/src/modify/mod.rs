@@ -26,6 +26,7 @@ use halcyon_scan::pace::{self, Pace};
 use halcyon_scan::{Held, SMALL};
 use halcyon_schema::catalog::{Catalog, TableKind};
 
+use self::changes::Changes;
 use self::conditional::{Conditions, Statement};
 use self::stopwatch::Stopwatch;
 use crate::consistency;
@@ -108,8 +109,9 @@ async fn bind(
 }
 
 /// The answer of a batch of which a statement was refused with `error`. Without conditions, Cassandra binds the partition keys of all
-/// statements first, so the first refused key of `rest`, the statement and those after it, comes before `error`. With conditions, it
-/// has compared those of the statements before, which are `bound`, with each other.
+/// statements first, so the first refused key of `rest`, the statement and those after it, comes before `error`. So does what the
+/// statements before, which are `bound`, refuse of stored rows. With conditions, it has compared those of the statements before with each
+/// other.
 async fn refusal<'a, 'v: 'a>(
     coordinator: &Coordinator,
     error: Error,
@@ -137,7 +139,10 @@ async fn refusal<'a, 'v: 'a>(
             Err(of_key) => return of_key.into(),
         }
     }
-    error
+    let reads = |bound: &BoundModification| bound.requires_read() && !bound.table.is_counter();
+    let reading = bound.iter().map(|(_, bound)| bound).filter(|bound| reads(bound)).cloned();
+    let made = Changes::make(coordinator, Vec::new(), reading.collect(), watch).await;
+    made.err().map_or(error, |of_stored| watch.failed(of_stored))
 }
 
 /// Asks whether the timestamp that a statement gives is too far away.

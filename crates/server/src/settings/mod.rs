@@ -74,6 +74,7 @@ pub struct Transport {
     pub shard_aware_port: Option<u16>,
     /// `native_transport_port_ssl`; `None`: `native_transport_port` is the only one.
     pub port_ssl: Option<u16>,
+    pub nodetool: NodetoolAddress,
     /// `client_encryption_options`
     pub encryption: halcyon_tls::Options,
     pub start_native_transport: bool,
@@ -154,6 +155,15 @@ impl SavedEntries {
     pub(crate) fn set(&self, entries: usize) {
         self.0.store(if entries == 0 { usize::MAX } else { entries }, Relaxed);
     }
+}
+
+/// Where an operator reaches a node whose ports for clients are closed, or have no connection to spare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodetoolAddress {
+    /// `None`: nowhere.
+    pub address: Option<SocketAddr>,
+    /// The file does not choose it.
+    pub is_default: bool,
 }
 
 /// Where the node shows its metrics over HTTP.
@@ -412,6 +422,7 @@ impl Values {
             address: SocketAddr::new(resolve("rpc_address", host)?, port),
             shard_aware_port: self.port("native_transport_shard_aware_port")?.filter(|p| *p != 0),
             port_ssl: self.port("native_transport_port_ssl")?,
+            nodetool: self.nodetool()?,
             encryption: self.client_encryption()?,
             start_native_transport: self.boolean("start_native_transport")?,
             max_frame_size,
@@ -454,6 +465,16 @@ impl Values {
             backend: overrides.io_engine.or(self.parsed("io_engine")),
             ..DiskOptions::default()
         }
+    }
+
+    fn nodetool(&self) -> Result<NodetoolAddress> {
+        let names = ["nodetool_address", "nodetool_port"];
+        let host = resolve(names[0], self.text(names[0]))?;
+        let port = self.port(names[1])?.filter(|port| *port != 0);
+        Ok(NodetoolAddress {
+            address: port.map(|port| SocketAddr::new(host, port)),
+            is_default: names.iter().all(|name| self.node(name).is_none()),
+        })
     }
 
     fn metrics(&self) -> Result<MetricsAddress> {

@@ -22,11 +22,66 @@ fn one_process_a_directory() {
     TestNode::start_in(node.directory.clone(), "").unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Proves that `start_native_transport: false` opens no door.
+/// Proves that `start_native_transport: false` opens no door, until an operator does.
 #[test]
 fn without_doors() {
-    let node = TestNode::start("doors", "start_native_transport: false\n");
+    let port = free_port();
+    let text = format!("start_native_transport: false\nnodetool_port: {port}\n");
+    let node = TestNode::start("doors", &text);
     assert!(TcpStream::connect(node.address).is_err());
+    let at = SocketAddr::new(node.address.ip(), port);
+    let mut operator = Peer::connect(at, Version::V4, Compression::None);
+    operator.start();
+    operator.0.query(&command("enablebinary")).unwrap();
+    node.is_well();
+}
+
+fn free_port() -> u16 {
+    block_on(Claim::take("127.0.0.1:0".parse().unwrap())).unwrap().address().port()
+}
+
+fn command(verb: &str) -> String {
+    format!(
+        "INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) VALUES ('{verb}', '', '', '')"
+    )
+}
+
+/// Proves that the ports of clients close and open while the node runs, that the port of `nodetool` stays, and that limits on connections
+/// do not keep operators out.
+#[test]
+fn ports_of_clients_close_and_open() {
+    let port = free_port();
+    let text = format!("nodetool_port: {port}\nnative_transport_max_concurrent_connections: 3\n");
+    let node = TestNode::start("ports", &text);
+    let at = SocketAddr::new(node.address.ip(), port);
+    let (mut first, mut second, third) = (node.started(), node.started(), node.started());
+    assert!(node.connect().is_closed());
+    let mut operator = Peer::connect(at, Version::V4, Compression::None);
+    operator.start();
+    drop(third);
+    for force in ["", "{\"force\":true}"] {
+        let closing = command("disablebinary").replace("'')", &format!("'{force}')"));
+        first.0.query(&closing).unwrap();
+        assert!(first.is_closed() && second.is_closed());
+        assert!(TcpStream::connect(node.address).is_err());
+        operator.0.query(&command("disablebinary")).unwrap();
+        let look = "SELECT native_transport_active FROM halcyon_views.node";
+        assert_eq!(operator.0.page(look).unwrap().rows, [[Some(vec![0])]]);
+        operator.0.query(&command("enablebinary")).unwrap();
+        operator.0.query(&command("enablebinary")).unwrap();
+        assert_eq!(operator.0.page(look).unwrap().rows, [[Some(vec![1])]]);
+        (first, second) = (node.started(), node.started());
+    }
+    drop(second);
+}
+
+/// Proves that a node that `nodetool` could not reach keeps its ports open.
+#[test]
+fn the_last_port_stays_open() {
+    let node = TestNode::start("last-port", "nodetool_port: 0\n");
+    let refused = node.started().0.query(&command("disablebinary")).unwrap_err().to_string();
+    assert!(refused.contains("choose one with nodetool_port"), "{refused}");
+    node.is_well();
 }
 
 /// Proves that the error of a taken port names the cure.
@@ -75,7 +130,7 @@ fn drain() {
 /// Proves that the port that a client connects from chooses its shard.
 #[test]
 fn shard_aware_port() {
-    let free = block_on(Claim::take("127.0.0.1:0".parse().unwrap())).unwrap().address().port();
+    let free = free_port();
     let node = TestNode::start("aware", &format!("native_transport_shard_aware_port: {free}\n"));
     let address = SocketAddr::new(node.address.ip(), free);
     let mut seen = [false; 2];

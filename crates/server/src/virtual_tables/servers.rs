@@ -25,6 +25,14 @@ pub(crate) trait Servers: Send + Sync {
     /// Has all shards forget what they know of roles, permissions and credentials.
     fn forget_access(&self);
 
+    /// Whether the ports of clients are open.
+    fn has_native_transport(&self) -> bool;
+
+    fn open_native_transport(&self) -> LocalBoxFuture<'_, Result<()>>;
+
+    /// A node that `nodetool` could not reach then refuses.
+    fn close_native_transport(&self, interrupts: bool) -> LocalBoxFuture<'_, Result<()>>;
+
     /// Estimates the sizes of tables now.
     fn refresh_size_estimates(&self) -> LocalBoxFuture<'_, Result<()>>;
 }

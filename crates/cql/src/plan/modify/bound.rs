@@ -365,6 +365,14 @@ impl ModifyPlan {
                 Ok(change) => changes.extend(change.map(|change| (operation.column, change))),
                 // The statement is bound again, by a thread that takes longer.
                 Err(Error::Exhausted) => return Err(Error::Exhausted),
+                Err(error)
+                    if changes
+                        .iter()
+                        .any(|(_, change): &(_, Change)| change.asks_for_elements()) =>
+                {
+                    changes.push((operation.column, Change::Refused(error)));
+                    break;
+                }
                 Err(error) if is_deferred => refused = refused.or(Some(error)),
                 Err(error) => return Err(error),
             }
@@ -580,6 +588,7 @@ impl Writer<'_> {
                 cells.iter().for_each(|(path, value)| put(row, path, value.as_deref()));
             }
             Change::DeleteAll => row.delete_column(at, false),
+            Change::Refused(error) => return Err(error.clone()),
             Change::SetIndex { index, value } => {
                 let path = element_path(row.list(at, stored), *index, "set on")?;
                 if let Some(value) = value {

@@ -65,7 +65,8 @@ impl Guarded<'_> {
             | Change::DeleteAll
             | Change::DiscardValues(_)
             | Change::Increment(_)
-            | Change::Combine { .. } => Ok(()),
+            | Change::Combine { .. }
+            | Change::Refused(_) => Ok(()),
         }
     }
 

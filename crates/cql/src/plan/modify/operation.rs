@@ -77,9 +77,16 @@ pub enum Change {
         operand: Vec<u8>,
         function: Box<Function>,
     },
+    /// Why an operation cannot be applied, behind one that reads: what the latter finds is refused first.
+    Refused(Error),
 }
 
 impl Change {
+    /// Whether the elements that are stored can make it fail.
+    pub(super) fn asks_for_elements(&self) -> bool {
+        matches!(self, Change::SetIndex { .. } | Change::DeleteIndex(_))
+    }
+
     pub(super) fn cells(&self) -> usize {
         match self {
             Change::Overwrite(cells) => cells.len(),
@@ -103,7 +110,10 @@ impl Change {
             Change::SetIndex { value, .. } => value.iter().flatten().map(Vec::len).sum(),
             Change::DiscardValues(values) => values.iter().map(Vec::len).sum(),
             Change::Combine { operand, .. } => operand.len(),
-            Change::DeleteAll | Change::DeleteIndex(_) | Change::Increment(_) => 0,
+            Change::DeleteAll
+            | Change::DeleteIndex(_)
+            | Change::Increment(_)
+            | Change::Refused(_) => 0,
         };
         bytes as u64
     }

@@ -29,12 +29,12 @@ pub(super) const VERBS: &[Verb] = &[
     verb("disablebackup", "Disable incremental backups", &[], None, |_, node, _| {
         Box::pin(settings::set_backups(node, false))
     }),
-    refused(
+    verb(
         "disablebinary",
         "Close the port for CQL clients",
         &[Choice::flag(&["-f", "--force"], "Interrupt the requests that run")],
         None,
-        "nodetool itself needs that port; `nodetool drain` stops writes, SIGTERM ends the node",
+        |call, node, _| Box::pin(clients::close_port(call, node)),
     ),
     verb("disablefullquerylog", "Disable the full query log", &[], None, |_, node, _| {
         Box::pin(node.command(&Command::DisableFullQueryLog, ("", "")))
@@ -63,8 +63,8 @@ pub(super) const VERBS: &[Verb] = &[
     verb("enablebackup", "Enable incremental backups", &[], None, |_, node, _| {
         Box::pin(settings::set_backups(node, true))
     }),
-    verb("enablebinary", "Open the port for CQL clients", &[], None, |_, _, _| {
-        Box::pin(ring::nothing_to_do())
+    verb("enablebinary", "Open the port for CQL clients", &[], None, |_, node, _| {
+        Box::pin(node.command(&Command::EnableBinary, ("", "")))
     }),
     verb(
         "enablefullquerylog",
@@ -191,7 +191,7 @@ pub(super) const VERBS: &[Verb] = &[
         "Print whether the port for CQL clients is open",
         &[],
         None,
-        |_, _, out| Box::pin(ring::running(out)),
+        |_, node, out| Box::pin(ring::binary_status(node, out)),
     ),
     verb("stopdaemon", "End the node", &[], None, |_, node, out| {
         Box::pin(settings::stop(node, out))

@@ -15,6 +15,7 @@ const CQL: &str = "CREATE TABLE halcyon_views.node (
     memory bigint,
     memory_max bigint,
     mode text,
+    native_transport_active boolean,
     processors_withheld_us bigint,
     trace_probability double,
     uptime_seconds bigint
@@ -31,6 +32,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         "memory",
         "memory_max",
         "mode",
+        "native_transport_active",
         "processors_withheld_us",
         "trace_probability",
         "uptime_seconds",
@@ -42,6 +44,7 @@ fn fill(node: &Node, rows: &mut Rows<'_>) {
         resources::resident_memory().into(),
         resources::available_memory().into(),
         mode.into(),
+        node.servers.has_native_transport().into(),
         micros(node.engine.disk().runtime().processors_withheld()).into(),
         node.facts.trace_probability.get().into(),
         (now() - node.facts.began).as_secs().into(),

@@ -3,12 +3,16 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use halcyon_client::Credentials;
 use halcyon_client::blocking::Connection;
 use halcyon_oracle::Result;
 use halcyon_protocol::{Compression, Version};
 
 /// For one answer. Chosen: a flush of a full memtable takes seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Of connections to servers that ask for one, and its password.
+pub(super) const ROLE: &str = "bench";
 
 /// The number in a cell of eight bytes.
 pub(super) fn bigint(cell: Option<&Vec<u8>>) -> Option<u64> {
@@ -27,8 +31,15 @@ pub(super) fn open(port: u16) -> Result<Connection> {
 
 /// The same, wherever the server listens.
 pub(super) fn to(server: SocketAddr) -> Result<Connection> {
+    let same = |text: &str| Some(text.to_owned());
+    let credentials = Credentials { username: same(ROLE), password: same(ROLE), encryption: None };
+    as_role(server, &credentials)
+}
+
+/// The same, for a role if the server asks for one.
+pub(super) fn as_role(server: SocketAddr, credentials: &Credentials) -> Result<Connection> {
     let mut connection = Connection::connect(server, Version::V4, Compression::None, PATIENCE)?;
-    connection.start()?;
+    connection.start_as(credentials)?;
     Ok(connection)
 }
 

@@ -12,12 +12,12 @@ use halcyon_oracle::{Result, repository};
 
 use crate::invocation::{Experiment, Listed, folder, write_page};
 use crate::record::Record;
-use crate::{chores, cold, messaging, mixed, queries, ring, steps, under_compaction};
+use crate::{access, chores, cold, messaging, mixed, queries, ring, steps, under_compaction};
 
 const INDEX: &str = "bench/README.md";
 
 /// In the order of the index.
-const EXPERIMENTS: [Listed; 8] = [
+const EXPERIMENTS: [Listed; 9] = [
     under_compaction::Arguments::LISTED,
     ring::Arguments::LISTED,
     cold::Arguments::LISTED,
@@ -25,6 +25,7 @@ const EXPERIMENTS: [Listed; 8] = [
     mixed::Arguments::LISTED,
     steps::Arguments::LISTED,
     chores::Arguments::LISTED,
+    access::Arguments::LISTED,
     queries::Arguments::LISTED,
 ];
 

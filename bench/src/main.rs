@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `under_compaction/` | E1, E2: reads during a compaction |
 //! | `ring/` | E7: the same inside Cassandra, with the plug-in's jar and without |
+//! | `access/` | what passwords, permissions and TLS cost, and who waits for logins |
 //! | `cold/` | E8: reads that no cache answers, by the device's own read |
 //! | `messaging/` | E6: a message store over time |
 //! | `mixed/` | reads of hot rows while others are written: what stalls, and why |
@@ -27,6 +28,7 @@
 //! | `setting.rs`, `read_ahead.rs`, `volume.rs` | temporary settings of the kernel: read-ahead, a rented volume's limits (E9) |
 //! | `standstill.rs` | when the host took a core away, and who waited for it |
 
+mod access;
 mod block_trace;
 mod cage;
 mod chores;
@@ -106,6 +108,8 @@ enum Command {
     Steps(Asked<steps::Arguments>),
     /// Reads while an operator takes snapshots, flushes, truncates, drops and changes the schema, against Cassandra
     Chores(Asked<chores::Arguments>),
+    /// What passwords, permissions and TLS cost a request, and reads beside logins and password changes, against Cassandra
+    Access(Asked<access::Arguments>),
     /// E8: reads of rows that no cache has, in one SSTable and in four: latency by the device's own read, device bytes, against Cassandra
     Cold(Asked<cold::Arguments>),
     /// Make all pages, plots and their index again from the records in bench/
@@ -121,6 +125,7 @@ fn main() -> ExitCode {
         Command::Mixed(asked) => asked.run(),
         Command::Steps(asked) => asked.run(),
         Command::Chores(asked) => asked.run(),
+        Command::Access(asked) => asked.run(),
         Command::Cold(asked) => asked.run(),
         Command::Report => experiments::report(),
     };

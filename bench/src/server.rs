@@ -10,6 +10,7 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use halcyon_client::Cause;
 use halcyon_oracle::{Format, Node, Result, StartOptions, Version, free_ports};
 
 use crate::cage::Cage;
@@ -365,10 +366,25 @@ fn start_node(version: Version, plan: &Plan<'_>) -> Result<(Node, f64)> {
     Ok((node?, seconds.map_err(|_| "the waiting thread panicked")??))
 }
 
+/// Whether the server has asked for a role, and refused this one.
+fn is_unknown(error: &(dyn std::error::Error + 'static)) -> bool {
+    const BAD_CREDENTIALS: i32 = 0x100;
+    let error = error.downcast_ref::<halcyon_client::Error>();
+    error.is_some_and(|error| matches!(error.cause, Cause::Refused { code: BAD_CREDENTIALS, .. }))
+}
+
 fn wait_for_answer(server: SocketAddr, mut still_there: impl FnMut() -> Result<()>) -> Result<f64> {
     let began = Instant::now();
-    let ask = || -> Result<_> {
-        Ok(connection::to(server)?.page("SELECT release_version FROM system.local")?)
+    let ask = || -> Result<()> {
+        match connection::to(server) {
+            Ok(mut connection) => {
+                connection.page("SELECT release_version FROM system.local")?;
+            }
+            // A new server does not know the role.
+            Err(error) if is_unknown(&*error) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
     };
     while let Err(error) = ask() {
         still_there()?;

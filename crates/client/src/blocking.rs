@@ -47,10 +47,14 @@ impl Connection {
         Connection { client, stream, server, buffer: vec![0; BUFFER] }
     }
 
-    /// Makes it ready for requests.
+    /// Makes it ready for requests, of a server that asks for no credentials.
     pub fn start(&mut self) -> Result<()> {
-        let credentials = Credentials::default();
-        let mut handshake = Handshake::begin(&mut self.client, &credentials);
+        self.start_as(&Credentials::default())
+    }
+
+    /// Makes it ready for requests. This kind of connection is not encrypted, whatever the credentials say.
+    pub fn start_as(&mut self, credentials: &Credentials) -> Result<()> {
+        let mut handshake = Handshake::begin(&mut self.client, credentials);
         loop {
             self.send()?;
             let (_, answer) = self.next_answer()?;

@@ -19,6 +19,7 @@ use super::guarded::Guarded;
 use super::indexed;
 use super::operation::{Change, Operation};
 use super::plan::{BatchPlan, ModifyPlan};
+use super::restrictions::Restrictions;
 use super::row::{RowWriter, WriteTime};
 use super::statement_type::StatementType;
 use super::terms::{Terms, Written};
@@ -203,7 +204,8 @@ impl ModifyPlan {
             }
             Err(error) => return Err(error),
         };
-        let unfit = late.or_else(|| self.check_row(&rows).err());
+        let unfit_key = || Restrictions::check_keys(&keys, &self.table, is_conditional).err();
+        let unfit = late.or_else(unfit_key).or_else(|| self.check_row(&rows).err());
         if let Some(error) = unfit.as_ref().filter(|_| !is_deferred) {
             return Err(error.clone());
         }

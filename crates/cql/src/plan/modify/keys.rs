@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::cmp::Ordering;
 
 use halcyon_model::clustering::{ClusteringValue, Position, PositionBuf};
-use halcyon_model::token::join_key;
+use halcyon_model::token::{join_key, split_key};
 use halcyon_model::{BoundKind, CqlType};
 use halcyon_stream::PartitionKey;
 
@@ -101,12 +101,6 @@ impl Restrictions {
         combined.dedup_by(|a, b| compare(a, b).is_eq());
         for components in combined {
             let parts: Vec<&[u8]> = components.iter().map(Vec::as_slice).collect();
-            for (def, part) in table.schema.partition_key.iter().zip(&parts) {
-                // A list that a client binds may have null; a key that is written may not.
-                if matches!(def.cql_type.thawed(), CqlType::List(_)) {
-                    def.cql_type.validate(part).map_err(Error::InvalidRequest)?;
-                }
-            }
             check_length(length(&components))?;
             let Some(key) = join_key(&parts) else {
                 return Err(too_long(components.iter().map(|part| part.len() + 3).sum()));
@@ -118,6 +112,33 @@ impl Restrictions {
         }
         keys.retain(|key| token.is_none_or(|bounds| bounds.admits(key.token)));
         Ok(keys)
+    }
+
+    /// Refuses what a client can bind and a key that is written cannot have: a list with null, and an empty tinyint (`0x`), which
+    /// Cassandra takes if there are conditions.
+    pub(super) fn check_keys(
+        keys: &[PartitionKey],
+        table: &Table,
+        is_conditional: bool,
+    ) -> Result<()> {
+        let columns = &table.schema.partition_key;
+        let is_suspect = |cql_type: &CqlType| match cql_type.thawed() {
+            CqlType::List(_) => true,
+            CqlType::TinyInt => !is_conditional,
+            _ => false,
+        };
+        if !columns.iter().any(|def| is_suspect(&def.cql_type)) {
+            return Ok(());
+        }
+        for key in keys {
+            let parts = split_key(&key.bytes, columns.len()).unwrap_or_default();
+            for (def, part) in
+                columns.iter().zip(parts).filter(|(def, _)| is_suspect(&def.cql_type))
+            {
+                def.cql_type.validate(part).map_err(Error::InvalidRequest)?;
+            }
+        }
+        Ok(())
     }
 
     /// Thrift knew no row whose only clustering value is empty, so a table with `COMPACT STORAGE` takes none (`UpdateParameters.newRow`).

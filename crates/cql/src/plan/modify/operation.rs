@@ -406,8 +406,9 @@ pub(super) fn prepare(
         ast::Change::Subtract(value) => add_or_subtract(value, spec, (true, reads), to)?,
         ast::Change::Prepend(value) => {
             let shown = format!("{name} = {value} - {name}");
+            let value = Term::prepare(value, spec, to)?;
             match &spec.cql_type {
-                CqlType::List(_) => OperationKind::Prepend(Term::prepare(value, spec, to)?),
+                CqlType::List(_) => OperationKind::Prepend(value),
                 frozen if matches!(frozen.thawed(), CqlType::List(_)) => {
                     return refuse(format!(
                         "Invalid operation ({shown}) for frozen list column {name}"

@@ -1,6 +1,7 @@
 """Drivers that others wrote, unchanged, against `halcyon serve`: they connect, discover the schema, prepare, page, batch."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from cassandra.query import BatchStatement, SimpleStatement
 
-from patience import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS, until
 from stores import PASSWORD
 from test_tls import material, of_stores, serving
 
@@ -69,6 +70,13 @@ def rust_program(request):
 
 
 @pytest.fixture(scope="session")
+def node_program(programs):
+    folder = shutil.copytree(DRIVERS / "node", programs / "node")
+    build(["npm", "ci", "--no-audit", "--no-fund"], folder)
+    return folder / "main.js"
+
+
+@pytest.fixture(scope="session")
 def scylla_python(programs):
     """scylla-driver is a module named `cassandra` too, so it lives in an environment of its own."""
     folder = programs / "scylla"
@@ -125,6 +133,27 @@ def test_java_driver_over_tls(request, tmp_path, material, java_classes):
 @pytest.mark.parametrize("compression", ["none", "lz4", "snappy"])
 def test_rust_scylla(served, rust_program, compression):
     assert "ok error" in run([rust_program, f"127.0.0.1:{served.port}", compression])
+
+
+@built("node")
+@pytest.mark.rotates
+@pytest.mark.parametrize("version", ["3", "4"])
+def test_node_driver(served, node_program, version):
+    assert "ok error" in run(["node", node_program, "127.0.0.1", str(served.port), version])
+
+
+@built("node")
+def test_node_driver_logs_in_over_tls(request, tmp_path, material, node_program):
+    """Proves that the Node.js driver verifies the node by chain and host, shows a certificate, gives a password, and does what it does without."""
+    settings = ["authenticator: PasswordAuthenticator", "authorizer: CassandraAuthorizer", of_stores(material, require_client_auth="true")]
+    with serving(request, tmp_path, *settings) as server:
+        until(lambda: "Created default superuser role" in server.said(), "the node has not made its superuser")
+        login = ["--login", "cassandra", "cassandra", "--tls", material.ca, material.clients["trusted"]]
+        said = run(["node", node_program, "localhost", str(server.port), "4", *map(str, login)])
+        assert "ok error" in said and "presents the certificate of CN=client" in server.said()
+        login[2] = "wrong"
+        refused = subprocess.run(["node", node_program, "localhost", str(server.port), "4", *map(str, login)], capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+        assert "Provided username cassandra and/or password are incorrect" in refused.stdout, refused.stdout
 
 
 @built("scylla")

@@ -18,7 +18,7 @@ struct Need {
 }
 
 /// The one list of what `cargo x test` uses from outside.
-const NEEDS: [Need; 8] = [
+const NEEDS: [Need; 9] = [
     Need {
         name: "a JDK 17",
         packages: &["openjdk-17-jdk-headless"],
@@ -26,6 +26,11 @@ const NEEDS: [Need; 8] = [
     },
     Need { name: "Maven", packages: &["maven"], is_met: || runs("mvn", &["-v"]) },
     Need { name: "Go", packages: &["golang-go"], is_met: || runs("go", &["version"]) },
+    Need {
+        name: "Node.js with npm",
+        packages: &["nodejs", "npm"],
+        is_met: || runs("node", &["--version"]) && runs("npm", &["--version"]),
+    },
     Need {
         name: "Python 3 with venv",
         packages: &["python3", "python3-venv"],

@@ -540,3 +540,30 @@ def test_testssl_finds_nothing(request, tmp_path, material):
         assert len(findings) > 100
         assert [finding for finding in bad if finding["id"].split(" ")[0] not in KNOWN] == []
         assert is_served(server.port, context(material.ca))
+
+
+# What sslyze says of a private authority and of the material's days.
+OF_CERTIFICATES = {"certificate_path_validation", "maximum_certificate_lifespan"}
+
+
+@pytest.mark.xdist_group("sslyze")
+@pytest.mark.timeout(300)
+def test_sslyze_finds_nothing(request, tmp_path, material):
+    """Proves that sslyze finds no vulnerability, and Mozilla's intermediate profile but for the authority; and what no suite in common is told."""
+    # Its dependencies are fixed to versions that differ from the other tests'.
+    environment = tmp_path / "sslyze"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    subprocess.run([environment / "bin/pip", "install", "-q", "sslyze==6.3.1"], check=True)
+    with serving(request, tmp_path, of_stores(material)) as server:
+        command = [environment / "bin/sslyze", "--mozilla_config", "intermediate", f"localhost:{server.port}"]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS).stdout
+        compliance = said.split("COMPLIANCE AGAINST TLS CONFIGURATION")[1]
+        assert "did not run successfully" not in compliance, said
+        assert set(re.findall(r"^ +\* (\w+):", compliance, re.M)) <= OF_CERTIFICATES, compliance
+        assert said.count("OK - ") >= 8 and "VULNERABLE - " not in said, said
+        without = context()
+        without.maximum_version = ssl.TLSVersion.TLSv1_2
+        without.set_ciphers("AES256-SHA:@SECLEVEL=0")
+        with pytest.raises(ssl.SSLError, match="(?i)handshake.failure"):
+            with connected(server.port, without):
+                pass

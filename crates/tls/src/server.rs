@@ -218,6 +218,9 @@ fn resolver(entries: Vec<KeyEntry>) -> Result<Resolver, String> {
 impl ResolvesServerCert for Resolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let schemes = hello.signature_schemes();
-        self.0.iter().find(|key| key.key.choose_scheme(schemes).is_some()).cloned()
+        let fits = self.0.iter().find(|key| key.key.choose_scheme(schemes).is_some());
+        // Of a client without a scheme or suite for any key rustls then says handshake_failure, as Java does; without a key it would say
+        // access_denied.
+        fits.or(self.0.first()).cloned()
     }
 }

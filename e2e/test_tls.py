@@ -549,7 +549,7 @@ OF_CERTIFICATES = {"certificate_path_validation", "maximum_certificate_lifespan"
 @pytest.mark.xdist_group("sslyze")
 @pytest.mark.timeout(300)
 def test_sslyze_finds_nothing(request, tmp_path, material):
-    """Proves that sslyze finds no vulnerability, and Mozilla's intermediate profile but for the authority; and what no suite in common is told."""
+    """Proves that sslyze finds no vulnerability, and Mozilla's intermediate profile but for the authority, and that a client without a suite in common gets a handshake failure."""
     # Its dependencies are fixed to versions that differ from the other tests'.
     environment = tmp_path / "sslyze"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)

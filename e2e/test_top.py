@@ -15,7 +15,7 @@ import time
 import pytest
 
 from native import Client
-from patience import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS, until
 from server import HOST, Server
 
 ENTERS, LEAVES = b"\x1b[?1049h", b"\x1b[?1049l"
@@ -140,6 +140,26 @@ def test_signals_restore_the_terminal(top, by):
     terminal.shows("Latency")
     terminal.process.send_signal(by)
     assert terminal.ends() == 0
+
+
+def test_a_terminal_that_hangs_up_ends_it(halcyon, node):
+    """Proves that the program ends with its terminal, as where a connection of ssh breaks: it would read the end of it without a pause."""
+    child, master = pty.fork()
+    if child == 0:
+        os.execv(halcyon.path, [str(halcyon.path), "top", "-p", str(node.port), "--interval", "0.2"])
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    os.kill(child, signal.SIGWINCH)
+    said = b""
+    while b"Latency" not in said:
+        assert select.select([master], [], [], PATIENCE_SECONDS)[0], said
+        said += os.read(master, 1 << 16)
+    os.close(master)
+    try:
+        until(lambda: os.waitpid(child, os.WNOHANG)[0] == child, "top outlives its terminal")
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
 
 
 def test_colours_can_be_refused(top, monkeypatch):

@@ -12,12 +12,14 @@ use halcyon_oracle::{Result, repository};
 
 use crate::invocation::{Experiment, Listed, folder, write_page};
 use crate::record::Record;
-use crate::{access, chores, cold, messaging, mixed, queries, ring, steps, under_compaction};
+use crate::{
+    access, chores, cold, messaging, mixed, observers, queries, ring, steps, under_compaction,
+};
 
 const INDEX: &str = "bench/README.md";
 
 /// In the order of the index.
-const EXPERIMENTS: [Listed; 9] = [
+const EXPERIMENTS: [Listed; 10] = [
     under_compaction::Arguments::LISTED,
     ring::Arguments::LISTED,
     cold::Arguments::LISTED,
@@ -26,6 +28,7 @@ const EXPERIMENTS: [Listed; 9] = [
     steps::Arguments::LISTED,
     chores::Arguments::LISTED,
     access::Arguments::LISTED,
+    observers::Arguments::LISTED,
     queries::Arguments::LISTED,
 ];
 

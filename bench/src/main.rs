@@ -5,6 +5,7 @@
 //! | `under_compaction/` | E1, E2: reads during a compaction |
 //! | `ring/` | E7: the same inside Cassandra, with the plug-in's jar and without |
 //! | `access/` | what passwords, permissions and TLS cost, and who waits for logins |
+//! | `observers/` | reads while metrics are scraped, pages are open, `top` and `nodetool` run |
 //! | `cold/` | E8: reads that no cache answers, by the device's own read |
 //! | `messaging/` | E6: a message store over time |
 //! | `mixed/` | reads of hot rows while others are written: what stalls, and why |
@@ -52,6 +53,7 @@ mod machine;
 mod major;
 mod messaging;
 mod mixed;
+mod observers;
 mod paced;
 mod page;
 mod plot;
@@ -110,6 +112,8 @@ enum Command {
     Chores(Asked<chores::Arguments>),
     /// What passwords, permissions and TLS cost a request, and reads beside logins and password changes, against Cassandra
     Access(Asked<access::Arguments>),
+    /// Reads while metrics are scraped, pages are open, `top` and `nodetool` run
+    Observers(Asked<observers::Arguments>),
     /// E8: reads of rows that no cache has, in one SSTable and in four: latency by the device's own read, device bytes, against Cassandra
     Cold(Asked<cold::Arguments>),
     /// Make all pages, plots and their index again from the records in bench/
@@ -126,6 +130,7 @@ fn main() -> ExitCode {
         Command::Steps(asked) => asked.run(),
         Command::Chores(asked) => asked.run(),
         Command::Access(asked) => asked.run(),
+        Command::Observers(asked) => asked.run(),
         Command::Cold(asked) => asked.run(),
         Command::Report => experiments::report(),
     };

@@ -5,7 +5,7 @@
 //!                 └─ reads, then durable writes, at a fixed rate: CPU of the server by request
 //!   at the end:  of the servers with passwords: reads at rest │ beside logins and password changes
 //! ```
-//! 1. All servers are started at once, each with a table of its own. What is asked comes from a role that is no superuser (`secured.rs`).
+//! 1. All servers are started at once, each with a table of its own. Requests come from a role without superuser rights (`secured.rs`).
 //! 2. Traffic of TLS passes a program that seals it (`sealed.rs`), so that all generators are the same: what is measured is the server's.
 //! 3. The storm (`storm.rs`) offers logins and changes whether or not the server takes them.
 
@@ -19,6 +19,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use halcyon_oracle::{Result, Version};
+use page::{AT_REST, BESIDE, READS, WRITES};
 use sealed::Sealed;
 use secured::{Access, Secured};
 use serde::Serialize;
@@ -26,16 +27,12 @@ use storm::Storm;
 
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::latency::about;
-use crate::load::{KEYSPACE, Table};
+use crate::load::Table;
 use crate::paced::{Asked, Paced};
 use crate::process::Watch;
 use crate::record::Measurements;
 use crate::rows::{Inserts, Reads, make_hot, read_twice};
 
-pub(super) const READS: &str = "reads";
-pub(super) const WRITES: &str = "durable writes";
-pub(super) const AT_REST: &str = "reads at rest";
-pub(super) const BESIDE: &str = "reads beside logins and password changes";
 const HOT: &str = "hot";
 const WRITTEN: &str = "written";
 
@@ -66,11 +63,14 @@ pub(crate) struct Arguments {
     /// Seconds of requests before anything is measured, of each server
     #[arg(long, default_value_t = 15.0)]
     warm_up: f64,
-    /// Seconds of each stretch
-    #[arg(long, default_value_t = 10.0)]
+    /// Seconds of each stretch: short, so that turns that are compared are near each other
+    #[arg(long, default_value_t = 3.0)]
     seconds: f64,
+    /// Seconds of reads at rest, and beside logins
+    #[arg(long, default_value_t = 20.0)]
+    seconds_beside: f64,
     /// Turns of each server
-    #[arg(long, default_value_t = 7)]
+    #[arg(long, default_value_t = 25)]
     rounds: u32,
     /// Of Cassandra
     #[arg(long, default_value = "1g")]
@@ -89,7 +89,7 @@ impl Experiment for Arguments {
         (self.reads, self.writes, self.reads_beside) = (200.0, 100.0, 100.0);
         (self.logins, self.changes, self.roles) = (50.0, 50.0, 50);
         (self.hot_rows, self.rounds) = (200, 1);
-        (self.warm_up, self.seconds) = (0.2, 0.5);
+        (self.warm_up, self.seconds, self.seconds_beside) = (0.2, 0.5, 1.0);
     }
 
     fn run(self, invocation: &mut Invocation) -> Result<()> {
@@ -169,7 +169,7 @@ impl Arguments {
         read_twice(port, self.table(HOT), self.reads)?;
         let reads = Paced::start(port, self.reads_beside, Reads::at_random(self.table(HOT), 3))?;
         let stretch = |heading| {
-            self.stretch(&invocation.data, secured, &reads, (heading, 2.0 * self.seconds))
+            self.stretch(&invocation.data, secured, &reads, (heading, self.seconds_beside))
         };
         let rest = stretch(AT_REST)?;
         let storm = Storm::begin(port, (self.logins, self.changes), self.roles)?;
@@ -191,7 +191,7 @@ impl Arguments {
         paced: &Paced,
         (heading, seconds): (&'static str, f64),
     ) -> Result<Stretch> {
-        sleep(Duration::from_secs_f64(self.seconds / 10.0));
+        sleep(Duration::from_secs_f64(seconds / 10.0));
         let watch = Watch::process(secured.server.pid, data)?;
         let from = paced.now();
         sleep(Duration::from_secs_f64(seconds));
@@ -219,9 +219,4 @@ impl Stretch {
             .with("server_cpu_seconds", cpu_seconds);
         invocation.record.add(heading, &secured.server.contender, about(figures, "", &samples));
     }
-}
-
-/// What a role may do that is granted all that the experiment asks.
-fn grants() -> [String; 2] {
-    ["SELECT", "MODIFY"].map(|what| format!("GRANT {what} ON KEYSPACE {KEYSPACE} TO"))
 }

@@ -4,10 +4,14 @@ use halcyon_oracle::Result;
 use serde_json::json;
 
 use super::secured::Access;
-use super::{AT_REST, BESIDE, READS, WRITES, storm};
+use super::storm;
 use crate::page::Page;
 use crate::record::{Contender, Record, Target};
 
+pub(super) const READS: &str = "reads";
+pub(super) const WRITES: &str = "durable writes";
+pub(super) const AT_REST: &str = "reads at rest";
+pub(super) const BESIDE: &str = "reads beside logins and password changes";
 const CPU: &str = "cpu_us_by_request";
 /// By the open server of the same peer.
 const BY_OPEN: &str = "cpu_by_open";

@@ -9,7 +9,6 @@ use halcyon_client::Credentials;
 use halcyon_client::blocking::Connection;
 use halcyon_oracle::{Result, Version, call};
 
-use super::grants;
 use crate::connection::{self, ROLE, create_keyspace};
 use crate::load::KEYSPACE;
 use crate::programs::Programs;
@@ -24,7 +23,7 @@ const HASH: &str = "$2a$10$JSJEMFm6GeaW9XxT5JIheuEtPvat6i7uKbnTcxX3c1wshIIsGyUtG
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Everybody is let in.
+    /// Nothing is asked.
     Open,
     /// Roles with passwords, and permissions that are asked at each request.
     Password,
@@ -114,21 +113,16 @@ impl Secured {
         create_keyspace(&mut superuser, KEYSPACE)?;
         superuser
             .query(&format!("CREATE ROLE {ROLE} WITH PASSWORD = '{ROLE}' AND LOGIN = true"))?;
-        for grant in grants() {
-            superuser.query(&format!("{grant} {ROLE}"))?;
-        }
-        let needed = if self.server.is_halcyon() {
-            &["GRANT CREATE ON ALL KEYSPACES TO", "GRANT MODIFY ON KEYSPACE halcyon_views TO"][..]
-        } else {
-            &["GRANT CREATE ON ALL KEYSPACES TO"][..]
-        };
-        for grant in needed {
-            superuser.query(&format!("{grant} {ROLE}"))?;
-        }
-        if self.server.is_halcyon() {
-            superuser.query(&format!(
-                "GRANT EXECUTE ON MBEAN 'org.apache.cassandra.db:type=StorageService' TO {ROLE}"
-            ))?;
+        // What it asks, and what prepares that.
+        let needed =
+            ["SELECT ON KEYSPACE bench", "MODIFY ON KEYSPACE bench", "CREATE ON ALL KEYSPACES"];
+        let flushes = [
+            "MODIFY ON KEYSPACE halcyon_views",
+            "EXECUTE ON MBEAN 'org.apache.cassandra.db:type=StorageService'",
+        ];
+        let flushes = flushes.into_iter().filter(|_| self.server.is_halcyon());
+        for right in needed.into_iter().chain(flushes) {
+            superuser.query(&format!("GRANT {right} TO {ROLE}"))?;
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ impl Counts {
         outcome.fetch_add(1, Relaxed);
     }
 
-    fn told(&self, to: Measurements, what: &str, seconds: f64) -> Measurements {
+    fn measured(&self, to: Measurements, what: &str, seconds: f64) -> Measurements {
         let by_second = |count: &AtomicU64| count.load(Relaxed) as f64 / seconds;
         to.with(&format!("{what}_offered"), by_second(&self.offered))
             .with(&format!("{what}_done"), by_second(&self.done))
@@ -71,7 +71,11 @@ impl Storm {
                 log_in(address, &stop, &counts, (first, every));
             }));
         }
-        let superuser = Secured::superuser(port)?;
+        let mut superuser = Secured::superuser(port)?;
+        // Halcyon bounds what is under way on a connection by the sizes of its answers, which it does not know yet.
+        for _ in 0..300 {
+            superuser.query("SELECT key FROM system.local")?;
+        }
         superuser.stream.set_read_timeout(Some(LOOK_EVERY))?;
         let sending = superuser.stream.try_clone()?;
         let (stopped, counts) = (stop.clone(), changes.clone());
@@ -85,13 +89,13 @@ impl Storm {
     /// What was offered, done and refused in a second.
     pub(super) fn end(self) -> Result<Measurements> {
         let seconds = self.began.elapsed().as_secs_f64();
-        let told = self.logins.told(Measurements::default(), "logins", seconds);
-        let told = self.changes.told(told, "changes", seconds);
+        let figures = self.logins.measured(Measurements::default(), "logins", seconds);
+        let figures = self.changes.measured(figures, "changes", seconds);
         self.stop.store(true, Relaxed);
         for thread in self.threads {
             thread.join().map_err(|_| "a thread of the storm panicked")?;
         }
-        Ok(told)
+        Ok(figures)
     }
 }
 

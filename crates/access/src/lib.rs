@@ -16,6 +16,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod attempts;
+mod bcrypt_steps;
 mod cache;
 mod cache_settings;
 mod cidr;

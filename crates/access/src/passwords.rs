@@ -1,14 +1,14 @@
 //! Passwords: bcrypt as jBCrypt reads it, on threads of their own.
 //!
-//! A hash takes some 50 ms. At most [`WAITING_MAX`] of a thread wait; what comes on top is refused before it is hashed, so that a flood of
-//! logins costs others nothing.
+//! A hash takes some 50 ms, in steps ([`bcrypt_steps`]). At most [`WAITING_MAX`] of a thread wait; what comes on top is refused before it
+//! is hashed, so that a flood of logins costs others nothing.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use bcrypt::Version;
 use halcyon_io::{Pool, random};
 
+use crate::bcrypt_steps;
 use crate::password_policy::PasswordPolicy;
 
 /// Hashes that wait for one thread. Chosen: the last one waits for some three seconds; ten times as many would outlast the patience of
@@ -81,19 +81,13 @@ impl Hashers {
     /// The hash to store.
     pub async fn hash(&self, password: String) -> Result<String, Full> {
         let (rounds, salt) = (self.rounds, salt());
-        let hash = move || {
-            let hash = bcrypt::hash_with_salt(password, rounds, salt);
-            hash.map(|parts| parts.format_for_version(Version::TwoA)).map_err(|e| e.to_string())
-        };
-        self.run(hash).await?.map_err(Full::Failed)
+        self.run(move || bcrypt_steps::hash(&password, rounds, salt)).await
     }
 
     /// Whether a stored hash is that of the password. One that cannot be read is of none.
     pub async fn verify(&self, password: String, hash: String) -> Result<bool, Full> {
-        self.run(move || {
-            is_read_by_cassandra(&hash) && bcrypt::verify(password, &hash).unwrap_or(false)
-        })
-        .await
+        self.run(move || is_read_by_cassandra(&hash) && bcrypt_steps::verify(&password, &hash))
+            .await
     }
 
     /// Takes as long as a comparison: the time of a refusal does not tell whether there is such a role.

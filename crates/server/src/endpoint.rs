@@ -1,7 +1,7 @@
 //! The address at which machines watch the node: open from the start on, so that they see a long replay.
 
 use std::io::ErrorKind::AddrInUse;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use halcyon_metrics::Registry;
 use halcyon_operate::{Endpoint, NodeIdentity, Watched};
@@ -50,8 +50,8 @@ impl Watch {
         self.watched.open_page(Arc::new(Console::of(shared)));
     }
 
-    pub(crate) fn watched(&self) -> Arc<Watched> {
-        self.watched.clone()
+    pub(crate) fn watched(&self) -> Weak<Watched> {
+        Arc::downgrade(&self.watched)
     }
 
     pub(crate) fn drain(&self) {

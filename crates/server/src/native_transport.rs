@@ -1,7 +1,7 @@
 //! Whether the ports of clients are open. They open and close while the node runs (`nodetool enablebinary`, `disablebinary`); the port of
 //! `nodetool` stays open, so a node without one refuses to close the others.
 
-use std::sync::Arc;
+use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use futures_util::lock::{Mutex, MutexGuard};
@@ -13,13 +13,13 @@ const CLOSED: &str = "the ports for CQL clients are closed; nodetool enablebinar
 pub(crate) struct NativeTransport {
     is_open: AtomicBool,
     changing: Mutex<()>,
-    /// What shows it to machines; `None`: there is no address for them.
-    watched: Option<Arc<Watched>>,
+    /// What shows it to machines, if there is an address for them. Weak: it shows the node, which has this.
+    watched: Weak<Watched>,
 }
 
 impl NativeTransport {
     /// Closed.
-    pub(crate) fn watched_by(watched: Option<Arc<Watched>>) -> NativeTransport {
+    pub(crate) fn watched_by(watched: Weak<Watched>) -> NativeTransport {
         NativeTransport { watched, ..NativeTransport::default() }
     }
 
@@ -40,6 +40,6 @@ impl NativeTransport {
     /// Tells the watchers whether clients can connect.
     pub(crate) fn tell(&self) {
         let not_ready = (!self.is_open()).then_some(CLOSED);
-        self.watched.iter().for_each(|watched| watched.become_ready(not_ready));
+        self.watched.upgrade().iter().for_each(|watched| watched.become_ready(not_ready));
     }
 }

@@ -125,7 +125,8 @@ async fn serve_inside(
     let spans = Spans::start(&disk, settings.spans.as_ref(), address, log).await;
     let watched = (encryption, spans.map_err(Error::CannotStart)?);
     let ports = (address, aware.as_ref(), nodetool.as_ref());
-    let transport = NativeTransport::watched_by(watch.as_ref().map(Watch::watched));
+    let watched_by = watch.as_ref().map(Watch::watched).unwrap_or_default();
+    let transport = NativeTransport::watched_by(watched_by);
     let (shared, inboxes) = share(&settings, ports, transport, watched, log)?;
     let facts = Arc::new(facts(&settings, &shared, &disk));
     let shown = (facts.clone(), Arc::new(virtual_tables));

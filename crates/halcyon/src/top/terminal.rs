@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::time::Duration;
 
-use halcyon_io::{ThreadPriority, block_on, on_stop, spawn_thread};
+use halcyon_io::{ThreadPriority, block_on, clock, on_stop, spawn_thread};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event};
@@ -17,6 +17,8 @@ use super::options::Options;
 use super::screen::Screen;
 use crate::failure::{Failure, Result};
 
+/// How long the loop may take to end after a signal.
+const STUCK: Duration = Duration::from_secs(1);
 /// How often samples and signals are looked for; keys wake the loop at once.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -24,12 +26,13 @@ pub(super) fn show(options: Options) -> Result<()> {
     let stopped = Arc::new(AtomicBool::new(false));
     let by_signal = stopped.clone();
     let caught = on_stop(move || {
-        // The loop may be stuck in a terminal that takes no more: then the second signal ends the program.
-        if by_signal.swap(true, SeqCst) {
-            ratatui::restore();
-            let _ = execute!(std::io::stdout(), Show);
-            std::process::exit(0);
-        }
+        by_signal.store(true, SeqCst);
+        // The loop may be stuck: in a terminal that takes no more, or in one that has hung up, which crossterm reads for ever.
+        block_on(clock::sleep(STUCK));
+        // One that has hung up takes neither this nor a word about it.
+        let _ = ratatui::try_restore();
+        let _ = execute!(std::io::stdout(), Show);
+        std::process::exit(0);
     });
     caught.map_err(|e| Failure::unreadable(format!("signal handler: {e}")))?;
     let mut screen = Screen::new(&options);
@@ -41,8 +44,8 @@ pub(super) fn show(options: Options) -> Result<()> {
     let unusable = |e: std::io::Error| Failure::unreadable(format!("terminal: {e}"));
     let mut terminal = ratatui::try_init().map_err(unusable)?;
     let outcome = run(&mut terminal, &mut screen, &updates, &stopped);
-    ratatui::restore();
-    outcome.map_err(unusable)
+    let restored = ratatui::try_restore();
+    outcome.and(restored).map_err(unusable)
 }
 
 fn run(

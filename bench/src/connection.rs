@@ -1,6 +1,6 @@
 //! Connections to the servers of an experiment, and the statements that all experiments send.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 use halcyon_client::Credentials;
@@ -17,6 +17,11 @@ pub(super) const ROLE: &str = "bench";
 /// The number in a cell of eight bytes.
 pub(super) fn bigint(cell: Option<&Vec<u8>>) -> Option<u64> {
     Some(u64::from_be_bytes(*cell?.first_chunk::<8>()?))
+}
+
+/// A port on which nothing listens now.
+pub(super) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(local(0))?.local_addr()?.port())
 }
 
 /// A port of this machine.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `under_compaction/` | E1, E2: reads during a compaction |
 //! | `ring/` | E7: the same inside Cassandra, with the plug-in's jar and without |
-//! | `access/` | what passwords, permissions and TLS cost, and who waits for logins |
+//! | `access/` | what passwords, permissions and TLS cost, and reads beside logins |
 //! | `observers/` | reads while metrics are scraped, pages are open, `top` and `nodetool` run |
 //! | `cold/` | E8: reads that no cache answers, by the device's own read |
 //! | `messaging/` | E6: a message store over time |

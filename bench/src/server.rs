@@ -4,7 +4,7 @@
 //! One [`Plan`] starts either, so that an experiment says once what both get and apart what only one of them needs.
 
 use std::fs::{self, File};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::sleep;
@@ -262,7 +262,7 @@ impl Drop for Server {
 fn halcyon(programs: &Programs, plan: &Plan<'_>) -> Result<Server> {
     let dir = plan.dir.as_path();
     fs::create_dir_all(dir)?;
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+    let port = connection::free_port()?;
     let config = dir.with_extension("yaml");
     // As its peer's: the newest format.
     let newest = ["storage_compatibility_mode: NONE".to_owned()];

@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
 impl Experiment for Arguments {
     const LISTED: Listed = Listed {
         name: "access",
-        asks: "What do passwords, permissions and TLS cost, and who waits for logins?",
+        asks: "What do passwords, permissions and TLS cost, and do reads wait for logins?",
         page: page::page,
     };
     const DATA: &'static str = "access";

@@ -72,7 +72,7 @@ impl Experiment for Arguments {
 
     fn run(self, invocation: &mut Invocation) -> Result<()> {
         let dir = invocation.fresh("halcyon")?;
-        let metrics = observer::free_port()?;
+        let metrics = connection::free_port()?;
         let plan = Plan::halcyon("as it comes", dir).set(format!("metrics_port: {metrics}"));
         let server = Server::start(&invocation.programs, &plan)?;
         let hot = Table { name: HOT, rows: self.hot_rows, blob: self.value };

@@ -1,7 +1,7 @@
 //! Those who look at a node: each is begun and ended, and says what it saw.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -106,10 +106,6 @@ impl Begun {
             }
         }
     }
-}
-
-pub(super) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 fn get(port: u16, path: &str) -> std::io::Result<TcpStream> {

@@ -138,7 +138,13 @@ impl ShardServer {
     }
 
     pub(crate) fn connections(&self) -> Vec<Rc<Connection>> {
-        self.connections.borrow().values().map(|(_, connection)| connection.clone()).collect()
+        self.connections_of(|_| true)
+    }
+
+    fn connections_of(&self, which: impl Fn(ListenerKind) -> bool) -> Vec<Rc<Connection>> {
+        let connections = self.connections.borrow();
+        let wanted = connections.values().filter(|(kind, _)| which(*kind));
+        wanted.map(|(_, connection)| connection.clone()).collect()
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -257,11 +263,7 @@ impl ShardServer {
         for (_, listener) in self.listeners.borrow_mut().extract_if(.., |(kind, _)| which(*kind)) {
             listener.shut_down();
         }
-        let closing: Vec<Rc<Connection>> = {
-            let connections = self.connections.borrow();
-            let closing = connections.values().filter(|(kind, _)| which(*kind));
-            closing.map(|(_, connection)| connection.clone()).collect()
-        };
+        let closing = self.connections_of(which);
         for connection in &closing {
             let down = Event::StatusChange(StatusChange::Down, self.shared.transport.address);
             connection.announce(EventType::StatusChange, down);

@@ -468,24 +468,26 @@ impl Values {
     }
 
     fn nodetool(&self) -> Result<NodetoolAddress> {
-        let names = ["nodetool_address", "nodetool_port"];
+        let (address, is_default) = self.address(["nodetool_address", "nodetool_port"])?;
+        let address = Some(address).filter(|address| address.port() != 0);
+        Ok(NodetoolAddress { address, is_default })
+    }
+
+    /// An address by the settings of its host and port, and whether it is the default.
+    fn address(&self, names: [&str; 2]) -> Result<(SocketAddr, bool)> {
         let host = resolve(names[0], self.text(names[0]))?;
-        let port = self.port(names[1])?.filter(|port| *port != 0);
-        Ok(NodetoolAddress {
-            address: port.map(|port| SocketAddr::new(host, port)),
-            is_default: names.iter().all(|name| self.node(name).is_none()),
-        })
+        let port = self.port(names[1])?.unwrap_or_default();
+        let is_default = names.iter().all(|name| self.node(name).is_none());
+        Ok((SocketAddr::new(host, port), is_default))
     }
 
     fn metrics(&self) -> Result<MetricsAddress> {
-        let names = ["metrics_address", "metrics_port"];
-        let host = resolve(names[0], self.text(names[0]))?;
-        let port = self.port(names[1])?.unwrap_or_default();
+        let (address, is_default) = self.address(["metrics_address", "metrics_port"])?;
         let is_enabled = self.boolean("metrics_enabled")?;
         let chosen = self.text("metrics_names").unwrap_or_default();
         Ok(MetricsAddress {
-            address: is_enabled.then(|| SocketAddr::new(host, port)),
-            is_default: names.iter().all(|name| self.node(name).is_none()),
+            address: is_enabled.then_some(address),
+            is_default,
             names: chosen.parse().map_err(Error::Refused)?,
         })
     }

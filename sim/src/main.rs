@@ -14,6 +14,7 @@ mod disturb;
 #[cfg(test)]
 mod fuzz_smoke;
 mod registers;
+mod roles;
 mod rows;
 mod run;
 mod session;

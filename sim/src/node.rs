@@ -31,9 +31,26 @@ const PERIOD: Duration = Duration::from_millis(10);
 /// time that the sync itself takes.
 pub const LOST_MAX: Duration = Duration::from_millis(75);
 
-/// Settings of one start, by the seed. Not `periodic` with a disk that fails: the log may then be unable to sync what was acknowledged.
-pub fn settings(random: &mut Random, faults: bool) -> Result<Settings, String> {
+const ROLES: &str = "\
+authenticator: PasswordAuthenticator
+authorizer: CassandraAuthorizer
+auth_bcrypt_gensalt_log2_rounds: 4
+superuser_setup_delay: 1ms
+";
+
+/// Settings of one start, by the seed. `roles`: clients log in. Not `periodic` with a disk that fails: the log may then be unable to sync
+/// what was acknowledged.
+pub fn settings(random: &mut Random, faults: bool, roles: bool) -> Result<Settings, String> {
     let mut yaml = YAML.to_owned();
+    if roles {
+        let validity = choose(random, &["0ms", "50ms", "2000ms"]);
+        let active = random.chance(1, 2);
+        yaml += ROLES;
+        for cache in ["roles", "permissions", "credentials"] {
+            yaml +=
+                &format!("{cache}_validity: {validity}\n{cache}_cache_active_update: {active}\n");
+        }
+    }
     let group = "commitlog_sync: group\ncommitlog_sync_group_window: 5ms\n";
     let periodic =
         format!("commitlog_sync: periodic\ncommitlog_sync_period: {}ms\n", PERIOD.as_millis());

@@ -23,6 +23,7 @@ use crate::counter_deletions::{self, DeletedCounters};
 use crate::counters::{self, Counters};
 use crate::disturb;
 use crate::registers::{self, Registers};
+use crate::roles::{self, Roles};
 use crate::rows::{self, Table};
 use crate::session::{Request, Session};
 use crate::world::{Counts, World};
@@ -80,6 +81,7 @@ struct Known {
     registers: Rc<RefCell<Registers>>,
     counters: Rc<RefCell<Counters>>,
     deleted_counters: Rc<RefCell<DeletedCounters>>,
+    roles: Rc<RefCell<Roles>>,
 }
 
 impl Known {
@@ -89,6 +91,7 @@ impl Known {
         self.registers.borrow_mut().may_lack(since);
         self.counters.borrow_mut().may_lack(since);
         self.deleted_counters.borrow_mut().may_lack(since);
+        self.roles.borrow_mut().may_lack(since);
     }
 }
 
@@ -98,6 +101,8 @@ struct Plan {
     /// Of each client.
     rounds: u64,
     faults: bool,
+    /// Clients log in, and one grants and revokes.
+    roles: bool,
 }
 
 pub(crate) fn run(seed: u64, clock_back: bool) -> Outcome {
@@ -110,7 +115,8 @@ pub(crate) fn run(seed: u64, clock_back: bool) -> Outcome {
         .collect();
     let registers = Rc::new(RefCell::new(Registers::empty()));
     let deleted_counters = Rc::new(RefCell::new(DeletedCounters::new(SHARED_CLIENTS)));
-    let known = Known { tables, registers, counters: Rc::default(), deleted_counters };
+    let roles = Rc::new(RefCell::new(Roles::unknown()));
+    let known = Known { tables, registers, counters: Rc::default(), deleted_counters, roles };
     let mut run = Run { world: world.clone(), random, known, unsynced_since: None };
     let starts = 2 + run.random.below(STARTS_MAX - 1);
     for start in 0..starts {
@@ -146,7 +152,9 @@ impl Run {
             _ => End::Kill,
         };
         let faults = !last && self.random.chance(1, 3);
-        let settings = match settings(&mut self.random, faults) {
+        // A role that was changed before the clock was set back would keep the change.
+        let roles = !self.world.clock_back && self.random.chance(1, 2);
+        let settings = match settings(&mut self.random, faults, roles) {
             Ok(settings) => settings,
             Err(why) => return self.world.fail(format!("the settings are refused: {why}")),
         };
@@ -161,8 +169,12 @@ impl Run {
             SyncMode::Group { .. } => "starts with group",
             SyncMode::Periodic { .. } => "starts with periodic",
         });
-        let life =
-            life(self.world.clone(), self.known.clone(), settings, Plan { end, rounds, faults });
+        let life = life(
+            self.world.clone(),
+            self.known.clone(),
+            settings,
+            Plan { end, rounds, faults, roles },
+        );
         let completed = self.world.runtime.run_until_halt(bounded(self.world.clone(), life));
         self.calm();
         let disk = &self.world.disk;
@@ -271,7 +283,14 @@ async fn life(
     }
     world.ready_at.set(Some(world.now()));
     let mut session = Session::new(&world, "start", node.address);
-    let creates = [registers::CREATE, counters::CREATE, counter_deletions::CREATE];
+    if plan.roles && !session.logs_in().await {
+        if !world.is_disturbed() {
+            world.fail("the default superuser cannot log in".to_owned());
+        }
+        return false;
+    }
+    let creates =
+        [registers::CREATE, counters::CREATE, counter_deletions::CREATE, roles::CREATE_TABLE];
     for text in [KEYSPACE, PAIR].into_iter().chain(creates) {
         if !session.ask(Request::statement(text.to_owned())).await.is_done() {
             return false;
@@ -282,7 +301,11 @@ async fn life(
     }
     counters::settle(&mut session, &known.counters).await;
     counter_deletions::settle(&mut session, &known.deleted_counters).await;
-    work(&world, &known, node.address, plan.rounds).await;
+    if plan.roles {
+        world.count("starts with roles");
+        roles::settle(Session::new(&world, "roles", node.address), &known.roles).await;
+    }
+    work(&world, &known, node.address, &plan).await;
     drop(disturbing);
     if plan.end != End::Drain {
         return false;
@@ -296,7 +319,8 @@ async fn life(
 }
 
 /// All clients at once, and steps of the clock.
-async fn work(world: &Rc<World>, known: &Known, address: SocketAddr, rounds: u64) {
+async fn work(world: &Rc<World>, known: &Known, address: SocketAddr, plan: &Plan) {
+    let rounds = plan.rounds;
     let session = |name: String| Session::new(world, &name, address);
     let mut clients = Vec::new();
     for (n, table) in known.tables.iter().enumerate() {
@@ -310,6 +334,15 @@ async fn work(world: &Rc<World>, known: &Known, address: SocketAddr, rounds: u64
         let deleted = known.deleted_counters.clone();
         let session = session(format!("d{n}"));
         clients.push(spawn(counter_deletions::work(session, deleted, n, rounds)));
+    }
+    if plan.roles {
+        let session = |name: String| Session::new(world, &name, address);
+        let roles = || known.roles.clone();
+        clients.push(spawn(roles::operate(session("o".to_owned()), roles(), rounds)));
+        for n in 0..roles::CLIENTS {
+            let of_role = roles::log_in(session(format!("p{n}")));
+            clients.push(spawn(roles::work(of_role, roles(), 2 * rounds)));
+        }
     }
     let mut random = world.random();
     for _ in 0..random.below(CLOCK_STEPS_MAX) {

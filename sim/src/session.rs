@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use halcyon_client::{Cause, Connection, Credentials, Error};
+use halcyon_client::{Cause, Connection, Credentials};
 use halcyon_io::{Random, clock};
 use halcyon_model::request::{BatchKind, Consistency, Value};
 use halcyon_protocol::client::{Answer, Client, Page};
@@ -16,6 +16,12 @@ use crate::world::World;
 
 /// The error code of an id that the node does not know, or no longer.
 const UNPREPARED: i32 = 0x2500;
+/// That of a login that is refused.
+const BAD_CREDENTIALS: i32 = 0x0100;
+/// The role that a node without roles makes, and its password.
+const SUPERUSER: &str = "cassandra";
+/// Between two logins of which the first one was too early.
+const LOGIN_PAUSE: Duration = Duration::from_millis(5);
 /// Longer than every time-out of the node.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -75,11 +81,13 @@ pub(crate) enum Reply {
     /// The connection broke after the request was sent.
     Lost,
     NotSent,
+    /// Nothing was sent: the login is refused.
+    Refused,
 }
 
 impl Reply {
     pub(crate) fn is_done(&self) -> bool {
-        !matches!(self, Reply::Lost | Reply::NotSent | Reply::Answer(Answer::Error { .. }))
+        matches!(self, Reply::Answer(answer) if !matches!(answer, Answer::Error { .. }))
     }
 
     /// The page, or `None` after an error that a disturbed node may answer.
@@ -97,13 +105,61 @@ pub(crate) struct Session {
     name: String,
     address: SocketAddr,
     random: Random,
+    credentials: Credentials,
+    /// The codes of errors that the requests may be answered with on a healthy disk.
+    expected: &'static [i32],
     open: Option<Connection>,
+}
+
+/// What a connection is tried with that is not there.
+enum Unconnected {
+    Broken,
+    /// The role may not log in, or its password is another one.
+    Refused,
 }
 
 impl Session {
     pub(crate) fn new(world: &Rc<World>, name: &str, address: SocketAddr) -> Session {
         let random = world.random();
-        Session { world: world.clone(), name: name.to_owned(), address, random, open: None }
+        let (world, name) = (world.clone(), name.to_owned());
+        let session = Session {
+            world,
+            name,
+            address,
+            random,
+            credentials: Credentials::default(),
+            expected: &[],
+            open: None,
+        };
+        session.of(SUPERUSER, SUPERUSER)
+    }
+
+    /// The same of this role.
+    pub(crate) fn of(mut self, role: &str, password: &str) -> Session {
+        self.credentials.username = Some(role.to_owned());
+        self.credentials.password = Some(password.to_owned());
+        self
+    }
+
+    /// The same; its caller checks these errors, and whether the login is refused.
+    pub(crate) fn expecting(mut self, codes: &'static [i32]) -> Session {
+        self.expected = codes;
+        self
+    }
+
+    /// Whether the node lets it in within a while: the default superuser is made after the start.
+    pub(crate) async fn logs_in(&mut self) -> bool {
+        let until = self.world.now() + PATIENCE;
+        while self.world.now() < until {
+            match self.connect().await {
+                Ok(connection) => {
+                    self.open = Some(connection);
+                    return true;
+                }
+                Err(Unconnected::Broken | Unconnected::Refused) => clock::sleep(LOGIN_PAUSE).await,
+            }
+        }
+        false
     }
 
     pub(crate) fn world(&self) -> &Rc<World> {
@@ -124,14 +180,18 @@ impl Session {
         let answered = {
             let exchange = pin!(self.exchange(requests, &mut replies));
             match select(exchange, pin!(clock::sleep(PATIENCE))).await {
-                Either::Left((connected, _)) => Some(connected),
+                Either::Left((sent, _)) => Some(sent),
                 Either::Right(_) => None,
             }
         };
         if answered.is_none() {
             self.world.fail(format!("no answer within {PATIENCE:?} to one of {requests:?}"));
         }
-        let missing = || if answered == Some(false) { Reply::NotSent } else { Reply::Lost };
+        let missing = || match answered {
+            Some(Err(Unconnected::Broken)) => Reply::NotSent,
+            Some(Err(Unconnected::Refused)) => Reply::Refused,
+            Some(Ok(())) | None => Reply::Lost,
+        };
         let replies: Vec<Reply> =
             replies.into_iter().map(|reply| reply.unwrap_or_else(missing)).collect();
         self.check(requests, &replies);
@@ -142,6 +202,11 @@ impl Session {
     fn check(&self, requests: &[Request], replies: &[Reply]) {
         for (request, reply) in requests.iter().zip(replies) {
             match reply {
+                Reply::Answer(Answer::Error { code, message, .. })
+                    if self.expected.contains(code) =>
+                {
+                    self.world.note(format_args!("{} < {message}", self.name));
+                }
                 Reply::Answer(Answer::Error { code, message, .. }) => {
                     self.world.note(format_args!("{} < error {code:#06x} {message}", self.name));
                     self.world.count("unanswered");
@@ -157,7 +222,7 @@ impl Session {
                 Reply::Answer(answer) => {
                     self.world.note(format_args!("{} < {answer:?}", self.name))
                 }
-                Reply::Lost | Reply::NotSent => {
+                Reply::Lost | Reply::NotSent | Reply::Refused => {
                     self.world.note(format_args!("{} < {reply:?}", self.name));
                     self.world.count("unanswered");
                 }
@@ -165,31 +230,35 @@ impl Session {
         }
     }
 
-    /// `false` if nothing was sent. Answers are put into their requests' places.
-    async fn exchange(&mut self, requests: &[Request], replies: &mut [Option<Reply>]) -> bool {
-        if self.open.is_none() {
-            self.open = self.connect().await;
-        }
+    /// An error if nothing was sent. Answers are put into their requests' places.
+    async fn exchange(
+        &mut self,
+        requests: &[Request],
+        replies: &mut [Option<Reply>],
+    ) -> Result<(), Unconnected> {
+        let mut connection = match self.open.take() {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
         let now = self.world.seconds();
-        let Some(mut connection) = self.open.take() else { return false };
         if self.prepare(requests, &mut connection).await.is_none() {
-            return false;
+            return Err(Unconnected::Broken);
         }
         for (stream, request) in requests.iter().enumerate() {
             self.append(&mut connection.client, stream as i16, request, now);
         }
         if connection.send().await.is_err() {
-            return true;
+            return Ok(());
         }
         while replies.iter().any(Option::is_none) {
             let Ok((stream, answer)) = connection.next().await else {
-                return true;
+                return Ok(());
             };
             let Some((request, place @ None)) =
                 requests.get(stream as usize).zip(replies.get_mut(stream as usize))
             else {
                 self.world.fail(format!("an answer to no request: {stream} {answer:?}"));
-                return true;
+                return Ok(());
             };
             if matches!(answer, Answer::Error { code: UNPREPARED, .. }) {
                 // Nothing was executed; as text it needs no preparation.
@@ -199,14 +268,14 @@ impl Session {
                 }
                 self.append(&mut connection.client, stream, request, now);
                 if connection.send().await.is_err() {
-                    return true;
+                    return Ok(());
                 }
                 continue;
             }
             *place = Some(Reply::Answer(answer));
         }
         self.open = Some(connection);
-        true
+        Ok(())
     }
 
     fn forget_prepared(&self, request: &Request, at: usize) {
@@ -274,21 +343,27 @@ impl Session {
         }
     }
 
-    async fn connect(&mut self) -> Option<Connection> {
+    async fn connect(&mut self) -> Result<Connection, Unconnected> {
         let compression = match self.random.chance(1, 2) {
             true => Compression::Lz4,
             false => Compression::None,
         };
         let connected = Connection::connect(self.address, Version::V5, compression).await;
-        let mut connection = connected.ok()?;
-        match connection.start(&Credentials::default()).await {
-            Ok(()) => Some(connection),
-            Err(Error {
-                cause: Cause::Network(_) | Cause::Closed | Cause::Malformed(_), ..
-            }) => None,
+        let mut connection = connected.map_err(|_| Unconnected::Broken)?;
+        match connection.start(&self.credentials).await.map_err(|error| error.cause) {
+            Ok(()) => Ok(connection),
+            Err(Cause::Network(_) | Cause::Closed | Cause::Malformed(_)) => {
+                Err(Unconnected::Broken)
+            }
+            Err(Cause::Refused { code: BAD_CREDENTIALS, message }) => {
+                self.world.note(format_args!("{} < {message}", self.name));
+                Err(Unconnected::Refused)
+            }
             Err(other) => {
-                self.world.fail(format!("STARTUP was answered with {other:?}"));
-                None
+                if !self.world.is_disturbed() {
+                    self.world.fail(format!("STARTUP was answered with {other:?}"));
+                }
+                Err(Unconnected::Broken)
             }
         }
     }

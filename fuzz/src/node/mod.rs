@@ -123,7 +123,7 @@ fn live(
 }
 
 async fn start(disk: &SimDisk, random: &mut Random) -> Node {
-    let settings = settings(random, false).expect("settings");
+    let settings = settings(random, false, false).expect("settings");
     let log = Log::new(|_| {});
     Node::start(disk, settings, log).await.unwrap_or_else(|why| panic!("no start: {why}"))
 }

@@ -193,7 +193,7 @@ def fill(session, keyspace):
 def patient(folder):
     """Settings of a node whose requests may wait as long as a busy host makes them."""
     config = folder / "cassandra.yaml"
-    config.write_text(TIMEOUTS, encoding="utf-8")
+    config.write_text(f"{TIMEOUTS}\nnodetool_port: 0\n", encoding="utf-8")
     return config
 
 
@@ -718,13 +718,23 @@ def test_ports_of_clients_close_and_open(request, tmp_path, theirs):
         assert "nodetool enablebinary" in refused.value.read().decode()
         assert tool.run("enablebinary")[0] == 0
         assert urllib.request.urlopen(ready, timeout=PATIENCE_SECONDS).status == 200
-        Client(server.port).close()
+        client = Client(server.port)
+        assert [tool.run("drain"), tool.run("drain")] == [(0, "", "")] * 2
+        with pytest.raises((EOFError, OSError)):
+            client.query("SELECT key FROM system.local")
+        refused = "nodetool: Unable to start native transport because the node was drained.\nSee 'nodetool help' or 'nodetool help <command>'.\n"
+        assert tool.run("enablebinary") == (1, refused, "")
+        assert tool.run("statusbinary") == (0, "not running\n", "")
+        with pytest.raises(urllib.error.HTTPError, match="503") as refused:
+            urllib.request.urlopen(ready, timeout=PATIENCE_SECONDS)
+        assert "was drained" in refused.value.read().decode()
+        assert server.stop() == 0, server.said()
     finally:
         server.close()
 
 
 def test_drain(alone):
-    """Writes are refused, reads served, and all is in SSTables."""
+    """Writes are refused, all is in SSTables, and reads are served through the only port that there is."""
     server, tool, session = alone
     assert re.search(r"^Gossip active +: true$", tool.run("info")[1], re.M)
     assert tool.run("drain") == (0, "", "")

@@ -25,7 +25,7 @@ class Desk:
     def __init__(self, halcyon, folder):
         self._address = f"http://{HOST}:{free_port()}"
         config = folder / "cassandra.yaml"
-        config.write_text(f"metrics_port: {self._address.rsplit(':', 1)[1]}\n{TIMEOUTS}", encoding="utf-8")
+        config.write_text(f"metrics_port: {self._address.rsplit(':', 1)[1]}\nnodetool_port: 0\n{TIMEOUTS}", encoding="utf-8")
         self.server = Server(halcyon, folder, "--config", config)
         self.tool = Tool(halcyon, "nodetool", "-p", str(self.server.port))
 

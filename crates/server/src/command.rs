@@ -219,6 +219,10 @@ pub struct Snapshot {
 }
 
 impl Command {
+    /// The answer to `enablebinary` of a drained node.
+    pub const DRAINED: &'static str =
+        "Unable to start native transport because the node was drained.";
+
     /// The columns `verb` and `argument`.
     pub fn encode(&self) -> (String, String) {
         match serde_json::to_value(self) {

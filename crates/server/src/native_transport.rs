@@ -8,10 +8,13 @@ use futures_util::lock::{Mutex, MutexGuard};
 use halcyon_operate::Watched;
 
 const CLOSED: &str = "the ports for CQL clients are closed; nodetool enablebinary opens them";
+const DRAINED: &str = "the node was drained, and its ports for CQL clients are closed; restart it";
 
 #[derive(Default)]
 pub(crate) struct NativeTransport {
     is_open: AtomicBool,
+    /// The ports stay closed until the next start.
+    is_drained: AtomicBool,
     changing: Mutex<()>,
     /// What shows it to machines, if there is an address for them. Weak: it shows the node, which has this.
     watched: Weak<Watched>,
@@ -27,6 +30,15 @@ impl NativeTransport {
         self.is_open.load(Relaxed)
     }
 
+    pub(crate) fn is_drained(&self) -> bool {
+        self.is_drained.load(Relaxed)
+    }
+
+    /// From now on the ports do not open.
+    pub(crate) fn drain(&self) {
+        self.is_drained.store(true, Relaxed);
+    }
+
     /// Held while the ports open or close.
     pub(crate) async fn change(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().await
@@ -39,7 +51,8 @@ impl NativeTransport {
 
     /// Tells the watchers whether clients can connect.
     pub(crate) fn tell(&self) {
-        let not_ready = (!self.is_open()).then_some(CLOSED);
+        let why = if self.is_drained() { DRAINED } else { CLOSED };
+        let not_ready = (!self.is_open()).then_some(why);
         self.watched.upgrade().iter().for_each(|watched| watched.become_ready(not_ready));
     }
 }

@@ -35,6 +35,7 @@ use halcyon_tls::Policy;
 
 use crate::admission::Admission;
 use crate::cache_rates;
+use crate::command::Command;
 use crate::denylist;
 use crate::disk_usage;
 use crate::encryption::Encryption;
@@ -358,6 +359,9 @@ impl Servers for Shared {
 
     fn open_native_transport(&self) -> LocalBoxFuture<'_, halcyon_query::Result<()>> {
         Box::pin(async move {
+            if self.native_transport.is_drained() {
+                return Err(halcyon_query::Error::Invalid(Command::DRAINED.to_owned()));
+            }
             let opened = listen::open(self).await;
             let what = "Error starting native transport";
             opened.map_err(|why| halcyon_query::Error::Server(format!("{what}: {why}")))
@@ -375,6 +379,17 @@ impl Servers for Shared {
             }
             listen::close(self, interrupts).await;
             Ok(())
+        })
+    }
+
+    fn drain_native_transport(&self) -> LocalBoxFuture<'_, bool> {
+        Box::pin(async move {
+            if self.transport.nodetool.address.is_none() {
+                return false;
+            }
+            self.native_transport.drain();
+            listen::close(self, false).await;
+            true
         })
     }
 

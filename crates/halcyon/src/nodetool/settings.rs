@@ -1,4 +1,4 @@
-//! `drain`, `stopdaemon`, `reloadssl`, `getlogginglevels`, `setlogginglevel`, `gettraceprobability`, `settraceprobability`.
+//! `enablebinary`, `drain`, `stopdaemon`, `reloadssl`, `getlogginglevels`, `setlogginglevel`, `gettraceprobability`, `settraceprobability`.
 
 use std::time::Duration;
 
@@ -29,6 +29,15 @@ pub(super) async fn stop(node: &mut Node, out: &mut String) -> Result<()> {
     }
     out.push_str("Cassandra has shutdown.\n");
     Ok(())
+}
+
+/// Opens the ports of clients. Cassandra's tool calls it wrong use of a node that was drained.
+pub(super) async fn open_ports(node: &mut Node) -> Result<()> {
+    let opened = node.command(&Command::EnableBinary, ("", "")).await;
+    opened.map_err(|failure| match failure {
+        Failure::Failed(why) if why.contains(Command::DRAINED) => Failure::Usage(why),
+        failure => failure,
+    })
 }
 
 pub(super) async fn drain(node: &mut Node) -> Result<()> {

@@ -33,6 +33,9 @@ pub(crate) trait Servers: Send + Sync {
     /// A node that `nodetool` could not reach then refuses.
     fn close_native_transport(&self, interrupts: bool) -> LocalBoxFuture<'_, Result<()>>;
 
+    /// Closes the ports of clients until the next start, or leaves them open if `nodetool` has no other. Whether they are closed.
+    fn drain_native_transport(&self) -> LocalBoxFuture<'_, bool>;
+
     /// Estimates the sizes of tables now.
     fn refresh_size_estimates(&self) -> LocalBoxFuture<'_, Result<()>>;
 }

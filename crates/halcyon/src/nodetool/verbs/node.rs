@@ -64,7 +64,7 @@ pub(super) const VERBS: &[Verb] = &[
         Box::pin(settings::set_backups(node, true))
     }),
     verb("enablebinary", "Open the port for CQL clients", &[], None, |_, node, _| {
-        Box::pin(node.command(&Command::EnableBinary, ("", "")))
+        Box::pin(settings::open_ports(node))
     }),
     verb(
         "enablefullquerylog",

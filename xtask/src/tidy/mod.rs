@@ -2,6 +2,7 @@
 
 mod circles;
 mod floors;
+mod fuzz_lock;
 mod glossary;
 mod libraries;
 mod metadata;
@@ -24,6 +25,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut findings = floors::check()?;
+    findings.extend(fuzz_lock::check()?);
     findings.extend(libraries::check()?);
     findings.extend(paths::check()?);
     findings.extend(policy::check()?);

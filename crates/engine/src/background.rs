@@ -1,6 +1,7 @@
 //! Background threads: they write memtables and delete replaced files.
 //!
-//! Each thread takes one job after the other. On a simulated runtime a thread is a task.
+//! Each thread takes one job after the other, and beside it some brief ones at once: they wait for the device most of their time. On a
+//! simulated runtime a thread is a task.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,14 +10,24 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use futures_channel::mpsc::{UnboundedSender, unbounded};
 use futures_channel::oneshot;
-use futures_util::StreamExt;
+use futures_util::future::join;
+use futures_util::{FutureExt, StreamExt};
 use halcyon_io::{JobLost, Runtime, ThreadPriority, contained, panic_point};
 
 pub(crate) type Job = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
+/// Brief jobs of one thread: each may have buffers for a file of every kind.
+const BRIEF_AT_ONCE: usize = 8;
+
+/// Of one thread.
+struct Queues {
+    in_turn: UnboundedSender<Job>,
+    brief: UnboundedSender<Job>,
+}
+
 pub(crate) struct Background {
-    /// One queue for each thread.
-    queues: Vec<UnboundedSender<Job>>,
+    /// One for each thread.
+    queues: Vec<Queues>,
     next: AtomicUsize,
     /// Jobs that have not begun.
     waiting: Arc<AtomicUsize>,
@@ -31,22 +42,24 @@ impl Background {
     ) -> Background {
         let waiting = Arc::<AtomicUsize>::default();
         let start = |index: usize| {
-            let (sender, mut jobs) = unbounded::<Job>();
+            let ((in_turn, jobs), (brief, brief_jobs)) = (unbounded::<Job>(), unbounded::<Job>());
             let waiting = waiting.clone();
             let body = move || async move {
-                while let Some(job) = jobs.next().await {
+                let do_it = |job: Job| {
                     waiting.fetch_sub(1, Relaxed);
                     // The dropped sender tells the waiter of a panic.
-                    contained(async {
+                    let done = contained(async {
                         panic_point("a background job");
                         job().await;
-                    })
-                    .await;
-                }
+                    });
+                    done.map(drop)
+                };
+                let brief = brief_jobs.for_each_concurrent(BRIEF_AT_ONCE, do_it);
+                join(jobs.for_each(do_it), brief).await;
             };
-            // It ends when its queue is dropped.
+            // It ends when its queues are dropped.
             runtime.spawn_thread(&format!("{name}-{index}"), priority, body).detach();
-            sender
+            Queues { in_turn, brief }
         };
         let queues = (0..count.max(1)).map(start).collect();
         Background { queues, next: AtomicUsize::new(0), waiting }
@@ -66,12 +79,37 @@ impl Background {
         R: Send + 'static,
         F: Future<Output = R> + 'static,
     {
+        self.answered(job, |queues| &queues.in_turn).await
+    }
+
+    /// The same, beside others.
+    pub(crate) async fn run_brief<R, F>(
+        &self,
+        job: impl FnOnce() -> F + Send + 'static,
+    ) -> Result<R, JobLost>
+    where
+        R: Send + 'static,
+        F: Future<Output = R> + 'static,
+    {
+        self.answered(job, |queues| &queues.brief).await
+    }
+
+    async fn answered<R, F>(
+        &self,
+        job: impl FnOnce() -> F + Send + 'static,
+        queue: impl Fn(&Queues) -> &UnboundedSender<Job>,
+    ) -> Result<R, JobLost>
+    where
+        R: Send + 'static,
+        F: Future<Output = R> + 'static,
+    {
         let (answer, answered) = oneshot::channel();
-        self.send(Box::new(move || {
+        let job: Job = Box::new(move || {
             Box::pin(async move {
                 let _ = answer.send(job().await);
             })
-        }));
+        });
+        self.send(job, queue);
         answered.await.map_err(|_| JobLost)
     }
 
@@ -80,10 +118,10 @@ impl Background {
     where
         F: Future<Output = ()> + 'static,
     {
-        self.send(Box::new(move || Box::pin(job())));
+        self.send(Box::new(move || Box::pin(job())), |queues| &queues.in_turn);
     }
 
-    /// Returns when all jobs of before are done.
+    /// Returns when all jobs of before are done, but for brief ones.
     pub(crate) async fn catch_up(&self) {
         for queue in &self.queues {
             let (answer, answered) = oneshot::channel();
@@ -92,16 +130,16 @@ impl Background {
                     let _ = answer.send(());
                 })
             });
-            if self.put(queue, job) {
+            if self.put(&queue.in_turn, job) {
                 let _ = answered.await;
             }
         }
     }
 
-    fn send(&self, job: Job) {
+    fn send(&self, job: Job, queue: impl Fn(&Queues) -> &UnboundedSender<Job>) {
         let at = self.next.fetch_add(1, Relaxed) % self.queues.len().max(1);
-        if let Some(queue) = self.queues.get(at) {
-            self.put(queue, job);
+        if let Some(queues) = self.queues.get(at) {
+            self.put(queue(queues), job);
         }
     }
 

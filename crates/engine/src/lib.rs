@@ -14,6 +14,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(async_fn_in_trait, reason = "everything stays on one thread")]
 
+mod at_once;
 mod background;
 mod caches;
 mod columns;

@@ -34,6 +34,7 @@ struct Open {
     handle: Handle,
 }
 
+#[derive(Clone)]
 pub(crate) enum Handle {
     Real(Arc<OwnedFd>),
     Simulated(Arc<sim::Handle>),
@@ -261,6 +262,17 @@ impl ReadFile {
 
     pub fn path(&self) -> &Path {
         self.file.path()
+    }
+
+    /// The same descriptor, whose reads count for another purpose. None where reads go through the page cache: there the kernel keeps the
+    /// state of its read-ahead by descriptor, and reads of two kinds would spoil it for each other.
+    pub fn for_purpose(&self, purpose: Purpose) -> Option<ReadFile> {
+        let Open { path, volume, choice, handle, .. } = &*self.file.0;
+        if choice.mode != AccessMode::Direct {
+            return None;
+        }
+        let file = File::opened(volume.clone(), path, purpose, choice.clone(), handle.clone());
+        Some(ReadFile { file, len: self.len })
     }
 
     /// The mode that the file was opened in, and why.

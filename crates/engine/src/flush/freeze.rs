@@ -18,6 +18,9 @@ use crate::{Error, Event, Result};
 /// After which a flush that failed is tried again, where the disk failure policy says so.
 const RETRY: Duration = Duration::from_secs(5);
 
+/// A memtable that is written in less time than its files take to become durable.
+const BRIEF_MAX: usize = 256 << 10;
+
 /// A shard's least share of the memtables' space: a few partitions.
 const BUDGET_MIN: usize = 64 << 10;
 
@@ -160,6 +163,7 @@ impl Shard {
             self.sync_records(&memtable).await;
             let (flusher, store) = (self.flusher.clone(), table.store.clone());
             let oldest = memtable.min_timestamp();
+            let is_brief = memtable.bytes() <= BRIEF_MAX;
             let (filling, until) = (self.filling.clone(), self.budget() / 2);
             let write = move || async move {
                 let bytes = (memtable.bytes(), until);
@@ -167,7 +171,11 @@ impl Shard {
                 let pace = FlushPace::begin(clock, &flusher.waits, filling, bytes);
                 flusher.write_memtable(&store, memtable, &pace).await
             };
-            let flushed = self.flusher.background.run(write).await??;
+            let background = &self.flusher.background;
+            let flushed = match is_brief {
+                true => background.run_brief(write).await??,
+                false => background.run(write).await??,
+            };
             let (written, _) = table.frozen.borrow_mut().remove(0);
             debug_assert!(Rc::ptr_eq(&written, &slot), "another memtable was flushed meanwhile");
             self.note_flushed(table, position, oldest);

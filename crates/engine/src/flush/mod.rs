@@ -26,6 +26,7 @@ use halcyon_io::ThreadPriority;
 use halcyon_stream::TableId;
 
 use crate::Result;
+use crate::at_once;
 use crate::background::Background;
 use crate::reporter::Reporter;
 use crate::shard::{Shard, ShardTable};
@@ -65,11 +66,7 @@ impl Flusher {
                     Some(id) => shard.table_by_id(id).into_iter().collect(),
                     None => shard.all_tables(),
                 };
-                let mut outcome = Ok(());
-                for table in tables {
-                    outcome = outcome.and(shard.flush_table(&table).await);
-                }
-                outcome
+                at_once::each(&tables, |table| shard.flush_table(table)).await
             };
             self.tables.mesh.on_each(flush).await.into_iter().try_for_each(|flushed| flushed?)
         })

@@ -17,6 +17,7 @@ use halcyon_schema::catalog::Catalog;
 use halcyon_stream::Mutation;
 
 use super::Schema;
+use crate::at_once;
 use crate::definition::Definition;
 use crate::index::TableIndex;
 use crate::shard::Shard;
@@ -59,9 +60,7 @@ impl Schema {
                 compute(move || schema.changes(&wanted)).await?;
             if self.storage.options.auto_snapshot {
                 // Before the rows are durable: from then on nothing stops the DROP.
-                for store in &*gone {
-                    self.flusher.flush(Some(store.id)).await?;
-                }
+                at_once::each(&*gone, |store| self.flusher.flush(Some(store.id))).await?;
             }
             self.tables.persist(rows.into_iter().chain(version.filter(known)).collect()).await?;
             let made = self.make_current(to, Changes { altered, created, gone }).await;
@@ -85,12 +84,7 @@ impl Schema {
         for definition in created {
             opened.push(self.create(definition).await?);
         }
-        for store in &*gone {
-            let definition = store.definition.load_full();
-            let keyspace = &definition.schema.keyspace;
-            self.indexes.write_built(keyspace, &definition.indexes, false).await?;
-            self.empty(store).await;
-        }
+        at_once::each(&*gone, |store| self.empty(store)).await?;
         let opened: Arc<[Arc<Store>]> = opened.into();
         let (schema, more, less) = (self.clone(), opened.clone(), gone.clone());
         compute(move || schema.replace_stores(&more, &less)).await?;
@@ -107,9 +101,7 @@ impl Schema {
             async move { shard.close_tables(&gone).await }
         };
         self.tables.mesh.on_each(close).await.into_iter().collect::<Result<(), _>>()?;
-        for store in &*gone {
-            self.discard(store).await?;
-        }
+        at_once::each(&*gone, |store| self.discard(store)).await?;
         drop_apart((before, gone));
         Ok(())
     }
@@ -205,12 +197,16 @@ impl Schema {
     }
 
     /// Nothing of a table that is to be dropped is in memory, or on its way to the disk, any more.
-    async fn empty(&self, store: &Arc<Store>) {
+    async fn empty(&self, store: &Arc<Store>) -> Result<()> {
+        let definition = store.definition.load_full();
+        let keyspace = &definition.schema.keyspace;
+        self.indexes.write_built(keyspace, &definition.indexes, false).await?;
         let id = store.id;
         // A failure leaves records in the commit log, which a replay skips: their table is unknown then. The table must go all the
         // same: its memtables are thrown away already, and the schema on disk does not have it.
         let _ =
             self.tables.mesh.on_each(move |shard| async move { shard.empty_table(id).await }).await;
+        Ok(())
     }
 
     /// Gives up a dropped table: its part of the log, its files.

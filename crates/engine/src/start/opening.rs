@@ -17,6 +17,7 @@ use halcyon_sstable::format::listing::{self, UnreadableName};
 use halcyon_sstable::read::{Budget, CacheSizes, ReadCaches};
 use halcyon_stream::TableId;
 
+use crate::at_once;
 use crate::definition::Definition;
 use crate::memtable::Memtable;
 use crate::schema::rows::schema_rows;
@@ -64,8 +65,9 @@ struct TableFiles {
 
 impl Opening {
     pub(super) async fn finish_transactions(&mut self) -> Result<()> {
-        for folder in &self.folders {
-            for prefix in txn_log::recover(&self.disk, &folder.path).await? {
+        let paths = self.folders.iter().map(|folder| &folder.path);
+        for prefixes in at_once::in_order(paths, |path| txn_log::recover(&self.disk, path)).await {
+            for prefix in prefixes? {
                 let note = format!("{prefix}: what an unfinished operation had left was removed");
                 self.report.notes.push(note);
             }
@@ -158,27 +160,36 @@ impl Opening {
         wanted: impl Fn(&Table) -> bool,
     ) -> Result<()> {
         let wanted = |table: &&Arc<Table>| has_storage(table) && wanted(table);
-        let known = |path: &PathBuf| self.folders.iter().any(|folder| folder.path == *path);
+        let known: BTreeSet<_> = self.folders.iter().map(|folder| &folder.path).collect();
         let mut missing = Vec::new();
         for table in catalog.tables().filter(wanted) {
             let directories = table_directories(&self.options, table)?;
-            missing.extend(directories.into_iter().filter(|path| !known(path)));
+            missing.extend(directories.into_iter().filter(|path| !known.contains(path)));
         }
         create_directories(&self.disk, &missing).await?;
+        let mut unopened = Vec::new();
         for table in catalog.tables().filter(wanted) {
             let definition = Definition::of(table.clone(), catalog);
             self.note_problems(table);
-            if let Some(store) = self.stores.get(&table.id) {
-                store.definition.store(definition);
-                continue;
+            match self.stores.get(&table.id) {
+                Some(store) => store.definition.store(definition),
+                None => unopened.push(definition),
             }
-            let store = self.open_table(definition).await?;
-            self.stores.insert(table.id, store);
+        }
+        for opened in at_once::in_order(unopened, |table| self.open_table(table)).await {
+            let (store, found) = opened?;
+            self.report.sstables += found.sstables;
+            self.report.notes.extend(found.notes);
+            self.report.warnings.extend(found.warnings);
+            self.stores.insert(store.id, store);
         }
         Ok(())
     }
 
-    async fn open_table(&mut self, definition: Arc<Definition>) -> Result<Arc<Store>> {
+    async fn open_table(
+        &self,
+        definition: Arc<Definition>,
+    ) -> Result<(Arc<Store>, RecoveryReport)> {
         let mut directories = table_directories(&self.options, &definition.table)?;
         // A table that was renamed on disk by hand, or made by an old version, may have other folders too.
         directories.extend(self.folders_of(definition.table.id));
@@ -189,21 +200,24 @@ impl Opening {
                 true
             }
         });
-        let mut found = self.open_sstables(&definition, &directories).await?;
+        let found = self.open_sstables(&definition, &directories).await?;
         for path in &found.temporary {
             self.disk.remove(path).await?;
         }
-        self.report.sstables += found.opened.len();
-        self.report.notes.append(&mut found.notes);
+        let report = RecoveryReport {
+            sstables: found.opened.len(),
+            notes: found.notes,
+            warnings: found.set_apart.iter().map(SetApart::note).collect(),
+            ..RecoveryReport::default()
+        };
         let store = Store::new(definition, directories, self.options.shards);
         if !self.options.compacts_after_start {
             store.set_automatic_compaction(false);
         }
         store.note_ids(found.ids.into_iter());
-        self.report.warnings.extend(found.set_apart.iter().map(SetApart::note));
         store.set_apart(found.set_apart);
         store.version.store(Arc::new(Version::of(found.opened)));
-        Ok(store)
+        Ok((store, report))
     }
 
     fn folders_of(&self, id: TableId) -> Vec<PathBuf> {
@@ -232,18 +246,24 @@ impl Opening {
                 let path = directory.join(&name);
                 apart(&name, SSTableError::Unsupported { path, what: why }.into())?;
             }
-            for listed in &listing.sstables {
-                found.ids.push(listed.descriptor.id);
-                let mode = self.options.read_mode;
+            let mode = self.options.read_mode;
+            let open = |listed| async move {
                 let opened = LiveSSTable::open_listed(&self.disk, listed, &of.schema, mode).await;
-                let live = match opened.and_then(|live| set_apart::in_order(live, &of.schema)) {
-                    Ok(live) => live,
+                let live = opened.and_then(|live| set_apart::in_order(live, &of.schema))?;
+                let notes = live.open_indexes(&self.disk, &of.indexes, mode).await;
+                Ok((live, notes))
+            };
+            let opened = at_once::in_order(&listing.sstables, open).await;
+            for (listed, opened) in listing.sstables.iter().zip(opened) {
+                found.ids.push(listed.descriptor.id);
+                let (live, notes) = match opened {
+                    Ok(opened) => opened,
                     Err(e) => {
                         apart(&listed.descriptor.file_prefix(), e)?;
                         continue;
                     }
                 };
-                found.notes.extend(live.open_indexes(&self.disk, &of.indexes, mode).await);
+                found.notes.extend(notes);
                 match live.sstable().layout().partitioner {
                     Partitioner::Murmur3 => found.opened.push(live),
                     _ => local.push(live),

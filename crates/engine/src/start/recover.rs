@@ -9,6 +9,7 @@
 //!
 //! The records of a shard are in order, and a log is always a suffix of its history (`commitlog`).
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use halcyon_io::{Disk, Mutex};
 use halcyon_schema::catalog::Table;
 use halcyon_stream::TableId;
 
+use crate::at_once;
 use crate::flush::{Flusher, Uncommitted};
 use crate::memtable::Memtable;
 use crate::tables::store::Store;
@@ -205,21 +207,23 @@ impl Flusher {
         outputs: Vec<(Arc<Store>, Uncommitted)>,
         succeeded: bool,
     ) -> Result<()> {
-        let mut outcome = Ok(());
-        for (store, written) in outputs {
-            if succeeded && outcome.is_ok() {
-                outcome = self.commit_written(&store, written).await.map(|_| ());
-            } else {
-                // If this fails too, the next start does it.
-                let _ = written.abort().await;
+        let commits = Cell::new(succeeded);
+        let commits = &commits;
+        let end = |(store, written): (Arc<Store>, Uncommitted)| async move {
+            if commits.get() {
+                let committed = self.commit_written(&store, written).await;
+                return committed.map(drop).inspect_err(|_| commits.set(false));
             }
-        }
-        outcome
+            // If this fails too, the next start does it.
+            let _ = written.abort().await;
+            Ok(())
+        };
+        at_once::each(outputs, end).await
     }
 
     /// Writes replayed memtables as SSTables that are not committed.
     async fn write_replayed(&self, memtables: Replayed, outputs: &Outputs) -> Result<()> {
-        for (id, memtable) in memtables {
+        let write = |(id, memtable): (TableId, Memtable)| async move {
             let store = self.tables.stores.load().get(&id).cloned();
             if let Some(store) = store
                 && let Some(written) =
@@ -227,8 +231,9 @@ impl Flusher {
             {
                 outputs.add(store, written);
             }
-        }
-        Ok(())
+            Ok(())
+        };
+        at_once::each(memtables, write).await
     }
 
     fn report_progress(&self, last: &Mutex<Instant>, visited: Visited, report: &StartProgress) {

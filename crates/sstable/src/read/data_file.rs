@@ -18,7 +18,7 @@ const PLAIN_CHUNK: u64 = 4096;
 pub(super) struct DataFile {
     id: FileId,
     file: ReadFile,
-    /// The same file, opened for scans: the statistics of I/O are kept per purpose.
+    /// The same file for scans: the statistics of I/O are kept per purpose.
     scan_file: ReadFile,
     path: PathBuf,
     compression: Option<Arc<CompressionInfo>>,
@@ -42,10 +42,15 @@ impl DataFile {
             Some(info) => (0, info.compressor.clone()),
             None => (0, String::new()),
         };
+        let file = disk.open(&path, mode, Purpose::UserRead).await?;
+        let scan_file = match file.for_purpose(Purpose::Scan) {
+            Some(shared) => shared,
+            None => disk.open(&path, mode, Purpose::Scan).await?,
+        };
         Ok(DataFile {
             id: FileId::of(id, Component::Data),
-            file: disk.open(&path, mode, Purpose::UserRead).await?,
-            scan_file: disk.open(&path, mode, Purpose::Scan).await?,
+            file,
+            scan_file,
             path,
             compression: sstable.compression().cloned(),
             checksums: sstable.checksums().cloned(),

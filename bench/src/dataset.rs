@@ -63,6 +63,8 @@ pub(super) enum Shape {
     Single,
     /// The same row, but of its four parts each SSTable has one.
     Split,
+    /// The same row whole, and of the ring each SSTable has a range of its own.
+    Ranges,
 }
 
 /// Of those that are compacted.
@@ -82,6 +84,7 @@ impl Shape {
             Shape::Wide => "wide",
             Shape::Single => "single",
             Shape::Split => "split",
+            Shape::Ranges => "ranges",
         }
     }
 
@@ -97,7 +100,7 @@ impl Shape {
                 "device bigint, at bigint, amount int, body text, digest blob, kind text, rate double, \
                  PRIMARY KEY (device, at)"
             }
-            Shape::Single | Shape::Split => {
+            Shape::Single | Shape::Split | Shape::Ranges => {
                 "id bigint PRIMARY KEY, part_1 blob, part_2 blob, part_3 blob, part_4 blob"
             }
         }

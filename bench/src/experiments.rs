@@ -13,13 +13,14 @@ use halcyon_oracle::{Result, repository};
 use crate::invocation::{Experiment, Listed, folder, write_page};
 use crate::record::Record;
 use crate::{
-    access, chores, cold, messaging, mixed, observers, queries, ring, steps, under_compaction,
+    access, chores, cold, messaging, mixed, observers, queries, ring, scale, steps,
+    under_compaction,
 };
 
 const INDEX: &str = "bench/README.md";
 
 /// In the order of the index.
-const EXPERIMENTS: [Listed; 10] = [
+const EXPERIMENTS: [Listed; 11] = [
     under_compaction::Arguments::LISTED,
     ring::Arguments::LISTED,
     cold::Arguments::LISTED,
@@ -29,6 +30,7 @@ const EXPERIMENTS: [Listed; 10] = [
     chores::Arguments::LISTED,
     access::Arguments::LISTED,
     observers::Arguments::LISTED,
+    scale::Arguments::LISTED,
     queries::Arguments::LISTED,
 ];
 

@@ -1,7 +1,7 @@
-//! The closed loop that fills tables: a fixed number of writes in flight.
+//! The closed loop that fills tables, or reads them: a fixed number of requests in flight.
 //!
 //! 1. One thread for each of [`CONNECTIONS`] connections, which are opened until they lie on different shards, where the server says which
-//!    shard a connection came to. Each keeps its share of the writes in flight: as one is answered, the next is sent.
+//!    shard a connection came to. Each keeps its share of the requests in flight: as one is answered, the next is sent.
 //! 2. At the end nothing more is sent, and what is under way is waited for.
 
 use std::net::SocketAddr;
@@ -72,6 +72,17 @@ pub(super) fn insert(table: &str) -> String {
     format!("INSERT INTO {KEYSPACE}.{table} (pk, number, word, data) VALUES (?, ?, ?, ?)")
 }
 
+/// `SELECT` of the other three cells by the key.
+pub(super) fn select(table: &str) -> String {
+    format!("SELECT number, word, data FROM {KEYSPACE}.{table} WHERE pk = ?")
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Does {
+    Write,
+    Read,
+}
+
 #[derive(Clone, Copy)]
 pub(super) enum Until {
     /// Of random keys.
@@ -84,10 +95,19 @@ pub(super) enum Until {
 
 /// Writes rows of a table. Returns the writes in a second.
 pub(super) fn write(table: Table, until: Until, port: u16) -> Result<f64> {
+    run(Does::Write, table, until, port)
+}
+
+/// Reads random rows of a table. Returns the reads in a second.
+pub(super) fn read(table: Table, time: Duration, port: u16) -> Result<f64> {
+    run(Does::Read, table, Until::Elapsed(time), port)
+}
+
+fn run(does: Does, table: Table, until: Until, port: u16) -> Result<f64> {
     let pool = random_bytes(1, POOL);
     let mut lanes = Vec::new();
     for number in 0..CONNECTIONS {
-        lanes.push(Lane::open(table, until, port, number as u64, &pool)?);
+        lanes.push(Lane::open(does, table, until, port, number as u64, &pool)?);
     }
     let began = Instant::now();
     let ended: Vec<std::result::Result<u64, String>> = std::thread::scope(|scope| {
@@ -99,18 +119,19 @@ pub(super) fn write(table: Table, until: Until, port: u16) -> Result<f64> {
         running.into_iter().map(|lane| lane.join().unwrap_or_else(panicked)).collect()
     });
     let seconds = began.elapsed().as_secs_f64();
-    let mut written = 0;
+    let mut answered = 0;
     for lane in ended {
-        written += lane.map_err(|e| format!("writes: {e}"))?;
+        answered += lane.map_err(|e| format!("{}: {e}", table.name))?;
     }
-    Ok(written as f64 / seconds)
+    Ok(answered as f64 / seconds)
 }
 
 /// One connection and its share of the keys.
 struct Lane<'a> {
+    does: Does,
     table: Table,
     connection: Connection,
-    insert: Vec<u8>,
+    statement: Vec<u8>,
     pool: &'a [u8],
     random: Random,
     /// The key after the last one, where every key is written once.
@@ -121,6 +142,7 @@ struct Lane<'a> {
 
 impl<'a> Lane<'a> {
     fn open(
+        does: Does,
         table: Table,
         until: Until,
         port: u16,
@@ -128,19 +150,23 @@ impl<'a> Lane<'a> {
         pool: &'a [u8],
     ) -> Result<Lane<'a>> {
         let mut connection = open_on_shard(local(port), number)?;
-        let (insert, _) = connection.prepare(&insert(table.name))?;
+        let text = match does {
+            Does::Write => insert(table.name),
+            Does::Read => select(table.name),
+        };
+        let (statement, _) = connection.prepare(&text)?;
         let (first, deadline) = match until {
             Until::Elapsed(time) => (0, Some(Instant::now() + time)),
             Until::EveryKey => (0, None),
             Until::KeysFrom(first) => (first, None),
         };
         let (random, next_key) = (Random(1 ^ number << 32), first + number);
-        Ok(Lane { table, connection, insert, pool, random, next_key, deadline })
+        Ok(Lane { does, table, connection, statement, pool, random, next_key, deadline })
     }
 
-    /// The rows that were written.
+    /// The requests that were answered.
     fn run(&mut self) -> Result<u64> {
-        let (mut waiting, mut written) = (0, 0);
+        let (mut waiting, mut answered) = (0, 0);
         for stream in 0..BUSY / CONNECTIONS {
             waiting += usize::from(self.ask(i16::try_from(stream)?)?);
         }
@@ -148,26 +174,33 @@ impl<'a> Lane<'a> {
         while waiting > 0 {
             self.connection.receive()?;
             while let Some((stream, answer)) = self.connection.client.next_answer()? {
-                if answer != Answer::Void {
+                let is_right = match &answer {
+                    Answer::Void => self.does == Does::Write,
+                    Answer::Rows(page) => self.does == Does::Read && page.rows.len() == 1,
+                    _ => false,
+                };
+                if !is_right {
                     return Err(format!("a wrong answer: {answer:?}").into());
                 }
-                written += 1;
+                answered += 1;
                 waiting -= 1;
                 waiting += usize::from(self.ask(stream)?);
             }
             self.connection.send()?;
         }
-        Ok(written)
+        Ok(answered)
     }
 
     /// Appends a request, unless it is time to end.
     fn ask(&mut self, stream: i16) -> Result<bool> {
         let Some(key) = self.key() else { return Ok(false) };
         let row = Row::of(key, self.table.blob, self.pool, &mut self.random);
+        let cells = row.cells();
+        let values = if self.does == Does::Write { &cells[..] } else { &cells[..1] };
         let mut parameters = QueryParameters::new(Consistency::One);
-        parameters.values = Values::Positional(row.cells().map(Value::Bytes).to_vec());
+        parameters.values = Values::Positional(values.iter().copied().map(Value::Bytes).collect());
         parameters.skip_metadata = true;
-        self.connection.client.execute(stream, &self.insert, &[], &parameters);
+        self.connection.client.execute(stream, &self.statement, &[], &parameters);
         Ok(true)
     }
 

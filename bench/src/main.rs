@@ -6,6 +6,7 @@
 //! | `ring/` | E7: the same inside Cassandra, with the plug-in's jar and without |
 //! | `access/` | what passwords, permissions and TLS cost, and reads beside logins |
 //! | `observers/` | reads while metrics are scraped, pages are open, `top` and `nodetool` run |
+//! | `scale/` | many SSTables, tables, connections, statements and shards |
 //! | `cold/` | E8: reads that no cache answers, by the device's own read |
 //! | `messaging/` | E6: a message store over time |
 //! | `mixed/` | reads of hot rows while others are written: what stalls, and why |
@@ -66,6 +67,7 @@ mod record;
 mod restore;
 mod ring;
 mod rows;
+mod scale;
 mod server;
 mod setting;
 mod standstill;
@@ -114,6 +116,8 @@ enum Command {
     Access(Asked<access::Arguments>),
     /// Reads while metrics are scraped, pages are open, `top` and `nodetool` run
     Observers(Asked<observers::Arguments>),
+    /// What grows with SSTables, tables (against Cassandra), connections, prepared statements and shards
+    Scale(Asked<scale::Arguments>),
     /// E8: reads of rows that no cache has, in one SSTable and in four: latency by the device's own read, device bytes, against Cassandra
     Cold(Asked<cold::Arguments>),
     /// Make all pages, plots and their index again from the records in bench/
@@ -128,6 +132,7 @@ fn main() -> ExitCode {
         Command::Messaging(asked) => asked.run(),
         Command::Mixed(asked) => asked.run(),
         Command::Steps(asked) => asked.run(),
+        Command::Scale(asked) => asked.run(),
         Command::Chores(asked) => asked.run(),
         Command::Access(asked) => asked.run(),
         Command::Observers(asked) => asked.run(),

@@ -48,6 +48,7 @@ pub(crate) struct Files {
 impl Page {
     pub(crate) fn files(self, record: Record) -> Result<Files> {
         let mut names = json!({
+            "KIB": 1 << 10,
             "MIB": 1 << 20,
             "experiment": record.experiment,
             "machine": record.machine,

@@ -213,6 +213,11 @@ fn look(pid: u32, done: &AtomicBool) -> Peaks {
     peaks
 }
 
+/// Bytes of a process that are in memory now.
+pub(super) fn resident(pid: u32) -> u64 {
+    memory(pid, "VmRSS:")
+}
+
 fn high_water_mark(pid: u32) -> u64 {
     memory(pid, "VmHWM:")
 }

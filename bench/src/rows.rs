@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use halcyon_oracle::Result;
 
-use crate::load::{KEYSPACE, POOL, Random, Row, Table, Until, insert, random_bytes, write};
+use crate::load::{KEYSPACE, POOL, Random, Row, Table, Until, insert, random_bytes, select, write};
 use crate::paced::{Paced, Requests};
 use crate::server::Server;
 
@@ -46,7 +46,7 @@ impl Reads {
 
 impl Requests for Reads {
     fn statements(&self) -> Vec<String> {
-        vec![format!("SELECT number, word, data FROM {KEYSPACE}.{} WHERE pk = ?", self.table.name)]
+        vec![select(self.table.name)]
     }
 
     fn next(&mut self) -> (usize, Vec<Vec<u8>>) {

@@ -232,6 +232,15 @@ impl Server {
         self.end()
     }
 
+    /// Ends Halcyon as SIGKILL does; its directory stays.
+    pub(crate) fn kill(mut self) -> Result<()> {
+        if let Kind::Halcyon(child) = &mut self.kind {
+            child.kill()?;
+            child.wait()?;
+        }
+        Ok(())
+    }
+
     fn end(&mut self) -> Result<()> {
         match &mut self.kind {
             Kind::Halcyon(child) => drain(child),

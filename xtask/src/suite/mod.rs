@@ -29,8 +29,19 @@ use crate::{Result, bounded, needs, repository, tidy};
 /// Of a whole run, less than what CI gives it.
 const RUN_MAX: Duration = Duration::from_secs(85 * 60);
 const SIM_SEEDS: &str = "20";
-const EXPERIMENTS: [&str; 10] =
-    ["cql", "E1", "E6", "mixed", "steps", "chores", "access", "observers", "cold", WITH_CASSANDRA];
+const EXPERIMENTS: [&str; 11] = [
+    "cql",
+    "E1",
+    "E6",
+    "mixed",
+    "steps",
+    "chores",
+    "access",
+    "observers",
+    "scale",
+    "cold",
+    WITH_CASSANDRA,
+];
 /// Even when tiny, this one needs a Cassandra.
 const WITH_CASSANDRA: &str = "ring";
 

@@ -13,7 +13,8 @@
 //!
 //! The shape `wide` has one row of about 8 KiB in each partition instead, in a document and a blob; half of the partitions lie in two
 //! SSTables, and the later one overwrites the whole row. Nothing is deleted, nothing expires. The shapes `single` and `split` are those of
-//! `parts.rs`.
+//! `parts.rs`; `ranges` has the rows of `single`, and of the ring each SSTable has a range of its own, as on a level of
+//! LeveledCompactionStrategy.
 //!
 //! The SSTables differ only by chance in size, as after flushes of one memtable size.
 
@@ -84,6 +85,7 @@ enum Shape {
     Wide,
     Single,
     Split,
+    Ranges,
 }
 
 impl Shape {
@@ -93,14 +95,17 @@ impl Shape {
             "wide" => Ok(Shape::Wide),
             "single" => Ok(Shape::Single),
             "split" => Ok(Shape::Split),
-            other => Err(format!("--shape {other}: rows, wide, single or split expected").into()),
+            "ranges" => Ok(Shape::Ranges),
+            other => {
+                Err(format!("--shape {other}: rows, wide, single, split or ranges expected").into())
+            }
         }
     }
 
     fn layout(self) -> Layout {
         match self {
             Shape::Rows | Shape::Wide => layout(),
-            Shape::Single | Shape::Split => parts::layout(),
+            Shape::Single | Shape::Split | Shape::Ranges => parts::layout(),
         }
     }
 
@@ -108,7 +113,7 @@ impl Shape {
         match self {
             Shape::Rows => BYTES_PER_PARTITION,
             Shape::Wide => BYTES_PER_WIDE_PARTITION,
-            Shape::Single | Shape::Split => parts::BYTES_PER_ROW,
+            Shape::Single | Shape::Split | Shape::Ranges => parts::BYTES_PER_ROW,
         }
     }
 
@@ -118,6 +123,16 @@ impl Shape {
             Shape::Rows | Shape::Wide => partition.copy_in(sstable, sstables),
             Shape::Single => (partition.number % sstables == sstable).then_some(0),
             Shape::Split => Some(sstable),
+            Shape::Ranges => Some(0),
+        }
+    }
+
+    /// The partitions, in the order of the ring, that an SSTable may have copies of.
+    fn range_of(self, sstable: u64, sstables: u64, all: &[Partition]) -> &[Partition] {
+        let cut = |sstable: u64| all.len() * sstable as usize / sstables.max(1) as usize;
+        match self {
+            Shape::Ranges => &all[cut(sstable)..cut(sstable + 1)],
+            _ => all,
         }
     }
 
@@ -125,7 +140,7 @@ impl Shape {
     fn estimated_keys(self, partitions: u64, sstables: u64) -> u64 {
         match self {
             Shape::Rows | Shape::Wide => partitions / 8,
-            Shape::Single => partitions.div_ceil(sstables),
+            Shape::Single | Shape::Ranges => partitions.div_ceil(sstables),
             Shape::Split => partitions,
         }
     }
@@ -186,12 +201,14 @@ pub(crate) async fn run(disk: &Disk, words: &Words) -> Result<String> {
         let layout = shape.layout();
         let mut fill =
             Fill::new(disk, descriptor, layout, &compression, sstable, estimated_keys).await?;
-        for partition in &partitions {
+        for partition in shape.range_of(sstable, sstables, &partitions) {
             match (shape.copy_in(partition, sstable, sstables), shape) {
                 (None, _) => {}
                 (Some(copy), Shape::Rows) => fill.partition(partition, copy).await?,
                 (Some(_), Shape::Wide) => fill.wide_partition(partition).await?,
-                (Some(_), Shape::Single) => fill.parts(partition, 0..parts::COUNT).await?,
+                (Some(_), Shape::Single | Shape::Ranges) => {
+                    fill.parts(partition, 0..parts::COUNT).await?
+                }
                 (Some(part), Shape::Split) => fill.parts(partition, part..part + 1).await?,
             }
         }

@@ -1,4 +1,4 @@
-//! Many connections that ask for nothing, many prepared statements that nobody executes, and reads beside them.
+//! Many connections without a request, many prepared statements that are never executed, and reads beside them.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};

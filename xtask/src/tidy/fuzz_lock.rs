@@ -46,7 +46,7 @@ fn compare(locked: &BTreeMap<&str, BTreeSet<&str>>, packages: &[Package]) -> Vec
 mod tests {
     use super::*;
 
-    /// Proves that a package which the lock knows without a library of its own is a finding, and one that it does not know is none.
+    /// Proves that a library which the lock lacks in a package is a finding, and that a package which it lacks is not.
     #[test]
     fn what_a_lock_lacks_is_found() {
         let lock = "version = 4\n\n[[package]]\nname = \"halcyon-io\"\nversion = \"0.1.0\"\ndependencies = [\n \"compio\",\n \"halcyon-model\",\n \"rand 0.9.2\",\n]\n\n\

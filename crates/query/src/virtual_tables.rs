@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use halcyon_schema::catalog::Table;
 use halcyon_stream::{Mutation, PartitionKey};
@@ -15,7 +16,7 @@ pub trait VirtualTables {
     /// `key`: the one that is wanted, if it is one; others may be left out. Some tables have only rows that depend on it.
     fn partitions<'a>(
         &'a self,
-        table: &'a Table,
+        table: &'a Arc<Table>,
         key: Option<&'a PartitionKey>,
     ) -> Pin<Box<dyn Future<Output = Result<Vec<Mutation>>> + 'a>>;
 

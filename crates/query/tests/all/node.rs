@@ -23,7 +23,7 @@ struct NoVirtualTables;
 impl VirtualTables for NoVirtualTables {
     fn partitions<'a>(
         &'a self,
-        _: &'a Table,
+        _: &'a Arc<Table>,
         _: Option<&'a PartitionKey>,
     ) -> Pin<Box<dyn Future<Output = Result<Vec<Mutation>, Error>> + 'a>> {
         Box::pin(std::future::ready(Ok(Vec::new())))

@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use halcyon_io::clock::unix_micros;
+use halcyon_io::give_way;
 use halcyon_model::clustering::ClusteringValue;
 use halcyon_model::schema::{ColumnDef, ColumnKind};
 use halcyon_model::token::join_key;
@@ -20,6 +21,9 @@ use halcyon_model::{Liveness, NO_DELETION_TIME, NO_TTL};
 use halcyon_query::{Error, Result};
 use halcyon_schema::catalog::Table;
 use halcyon_stream::{Cell, Mutation, PartitionKey, RowBuf};
+
+/// A row, in the units of [`give_way`]: some 2 µs.
+const ROW: usize = 1 << 10;
 
 /// A Rust type that stands for a CQL type.
 pub(super) trait CqlValue {
@@ -234,10 +238,6 @@ impl<'t> Rows<'t> {
         Rows { table, now: unix_micros(), partitions: BTreeMap::new(), mistake: None }
     }
 
-    pub(super) fn table(&self) -> &'t Table {
-        self.table
-    }
-
     /// What follows are rows with values for these columns.
     pub(super) fn with<const N: usize>(&mut self, names: [&str; N]) -> Inserted<'_, 't, N> {
         let columns = Columns::resolve(self.table, &names).unwrap_or_else(|mistake| {
@@ -303,6 +303,7 @@ impl<'t> Rows<'t> {
             Mutation::new(table.id, table.layout.clone(), PartitionKey::of(key))
         });
         mutation.rows.push(row);
+        give_way(ROW);
         Ok(())
     }
 }

@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use halcyon_engine::Engine;
-use halcyon_query::{Result, truncation_is_not_supported};
+use halcyon_io::compute;
+use halcyon_query::{Error, Result, truncation_is_not_supported};
 use halcyon_schema::catalog::Table;
-use halcyon_stream::PartitionKey;
+use halcyon_stream::{Mutation, PartitionKey};
 
 use super::facts::Facts;
 use super::rows::Rows;
@@ -97,23 +98,33 @@ impl VirtualTable {
         }
     }
 
-    /// Computes its rows.
-    pub(super) async fn fill(
+    /// Computes its rows, in their partitions.
+    pub(super) async fn partitions(
         &self,
         node: &Node,
+        table: &Arc<Table>,
         key: Option<&PartitionKey>,
-        rows: &mut Rows<'_>,
-    ) -> Result<()> {
+    ) -> Result<Vec<Mutation>> {
+        if let Source::Computed(fill) = self.source {
+            let (node, table) = (node.clone(), table.clone());
+            // Not on a shard: of a thousand tables it takes milliseconds.
+            let computed = compute(move || {
+                let mut rows = Rows::of(&table);
+                fill(&node, &mut rows);
+                rows.finish()
+            });
+            return computed.await.map_err(|lost| Error::Server(lost.to_string()))?;
+        }
+        let mut rows = Rows::of(table);
         match (self.source, key) {
-            (Source::Empty, _) | (Source::OfKey(_), None) => {}
-            (Source::Computed(fill), _) => fill(node, rows),
-            (Source::Gathered(fill), _) => fill(node, rows).await,
+            (Source::Empty | Source::Computed(_), _) | (Source::OfKey(_), None) => {}
+            (Source::Gathered(fill), _) => fill(node, &mut rows).await,
             (Source::OfKey(fill), Some(key)) => {
-                let key = texts_of_key(rows.table(), &key.bytes)?;
-                fill(node, key, rows).await?;
+                let key = texts_of_key(table, &key.bytes)?;
+                fill(node, key, &mut rows).await?;
             }
         }
-        Ok(())
+        rows.finish()
     }
 
     /// Executes what a write to it means.
@@ -133,6 +144,7 @@ impl VirtualTable {
 }
 
 /// What rows are computed from.
+#[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) engine: Arc<Engine>,
     pub(crate) facts: Arc<Facts>,

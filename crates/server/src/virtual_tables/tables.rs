@@ -9,7 +9,6 @@ use halcyon_schema::catalog::Table;
 use halcyon_stream::{Mutation, PartitionKey};
 
 use super::registry::Registry;
-use super::rows::Rows;
 use super::table::Node;
 use super::write::Write;
 
@@ -21,14 +20,10 @@ pub(crate) struct Tables {
 impl VirtualTables for Tables {
     fn partitions<'a>(
         &'a self,
-        table: &'a Table,
+        table: &'a Arc<Table>,
         key: Option<&'a PartitionKey>,
     ) -> Pin<Box<dyn Future<Output = Result<Vec<Mutation>>> + 'a>> {
-        Box::pin(async move {
-            let mut rows = Rows::of(table);
-            self.registry.get(table)?.fill(&self.node, key, &mut rows).await?;
-            rows.finish()
-        })
+        Box::pin(async move { self.registry.get(table)?.partitions(&self.node, table, key).await })
     }
 
     fn apply<'a>(

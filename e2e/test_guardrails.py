@@ -14,7 +14,7 @@ import pytest
 
 from native import Client, Refused
 from oracle import opened
-from patience import PATIENCE_SECONDS, until
+from patience import PATIENCE_SECONDS, TIMEOUTS, until
 from server import Server, flush_statement
 
 AUTH_RESPONSE, BATCH = 0x0F, 0x0D
@@ -387,7 +387,7 @@ WORDS = [
 def served(request, folder, settings):
     folder.mkdir()
     config = folder / "cassandra.yaml"
-    config.write_text("storage_compatibility_mode: NONE\nmaterialized_views_enabled: true\n" + "\n".join(settings) + "\n", encoding="utf-8")
+    config.write_text(f"storage_compatibility_mode: NONE\nmaterialized_views_enabled: true\n{TIMEOUTS}" + "\n".join(settings) + "\n", encoding="utf-8")
     return Server(request.config.getoption("--halcyon"), folder, "--config", config).start()
 
 

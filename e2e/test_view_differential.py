@@ -8,7 +8,7 @@ import random
 import pytest
 
 from native import Client
-from patience import until
+from patience import TIMEOUTS, until
 from server import Server
 from test_select_differential import Table, answer
 
@@ -152,7 +152,7 @@ def compare(seed, cassandra, halcyon, tables=8):
 def with_views(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("with_views")
     config = folder / "cassandra.yaml"
-    config.write_text("storage_compatibility_mode: NONE\nmaterialized_views_enabled: true\n", encoding="utf-8")
+    config.write_text(f"storage_compatibility_mode: NONE\nmaterialized_views_enabled: true\n{TIMEOUTS}", encoding="utf-8")
     server = Server(request.config.getoption("--halcyon"), folder, "--config", config).start()
     yield server
     server.close()

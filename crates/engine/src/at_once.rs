@@ -5,7 +5,7 @@ use futures_util::{StreamExt, stream};
 
 use crate::Result;
 
-/// Chosen: 3,000 tables are flushed in a fifth of the time that one after the other takes; twice as many bring nothing more.
+/// Chosen: 1,500 tables start after a kill 3.5 times as fast as one after the other. Each has buffers for its files meanwhile.
 const AT_ONCE: usize = 16;
 
 /// Does all of the work, and returns the first error.

@@ -336,7 +336,6 @@ async fn work(world: &Rc<World>, known: &Known, address: SocketAddr, plan: &Plan
         clients.push(spawn(counter_deletions::work(session, deleted, n, rounds)));
     }
     if plan.roles {
-        let session = |name: String| Session::new(world, &name, address);
         let roles = || known.roles.clone();
         clients.push(spawn(roles::operate(session("o".to_owned()), roles(), rounds)));
         for n in 0..roles::CLIENTS {

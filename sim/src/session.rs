@@ -20,7 +20,7 @@ const UNPREPARED: i32 = 0x2500;
 const BAD_CREDENTIALS: i32 = 0x0100;
 /// The role that a node without roles makes, and its password.
 const SUPERUSER: &str = "cassandra";
-/// Between two logins of which the first one was too early.
+/// Between two attempts to log in.
 const LOGIN_PAUSE: Duration = Duration::from_millis(5);
 /// Longer than every time-out of the node.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -111,7 +111,7 @@ pub(crate) struct Session {
     open: Option<Connection>,
 }
 
-/// What a connection is tried with that is not there.
+/// Why there is no connection.
 enum Unconnected {
     Broken,
     /// The role may not log in, or its password is another one.
@@ -134,7 +134,7 @@ impl Session {
         session.of(SUPERUSER, SUPERUSER)
     }
 
-    /// The same of this role.
+    /// Logs in as this role instead.
     pub(crate) fn of(mut self, role: &str, password: &str) -> Session {
         self.credentials.username = Some(role.to_owned());
         self.credentials.password = Some(password.to_owned());

@@ -16,6 +16,14 @@ use halcyon_io::{JobLost, Runtime, ThreadPriority, contained, panic_point};
 
 pub(crate) type Job = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JobKind {
+    /// One after the other.
+    Long,
+    /// Beside others.
+    Brief,
+}
+
 /// Brief jobs of one thread: each may have buffers for a file of every kind.
 const BRIEF_AT_ONCE: usize = 8;
 
@@ -73,31 +81,8 @@ impl Background {
     /// Runs a job to its end, also if its caller does not wait for the answer any more.
     pub(crate) async fn run<R, F>(
         &self,
+        kind: JobKind,
         job: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<R, JobLost>
-    where
-        R: Send + 'static,
-        F: Future<Output = R> + 'static,
-    {
-        self.answered(job, |queues| &queues.in_turn).await
-    }
-
-    /// The same, beside others.
-    pub(crate) async fn run_brief<R, F>(
-        &self,
-        job: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<R, JobLost>
-    where
-        R: Send + 'static,
-        F: Future<Output = R> + 'static,
-    {
-        self.answered(job, |queues| &queues.brief).await
-    }
-
-    async fn answered<R, F>(
-        &self,
-        job: impl FnOnce() -> F + Send + 'static,
-        queue: impl Fn(&Queues) -> &UnboundedSender<Job>,
     ) -> Result<R, JobLost>
     where
         R: Send + 'static,
@@ -109,7 +94,7 @@ impl Background {
                 let _ = answer.send(job().await);
             })
         });
-        self.send(job, queue);
+        self.send(kind, job);
         answered.await.map_err(|_| JobLost)
     }
 
@@ -118,7 +103,7 @@ impl Background {
     where
         F: Future<Output = ()> + 'static,
     {
-        self.send(Box::new(move || Box::pin(job())), |queues| &queues.in_turn);
+        self.send(JobKind::Long, Box::new(move || Box::pin(job())));
     }
 
     /// Returns when all jobs of before are done, but for brief ones.
@@ -136,11 +121,13 @@ impl Background {
         }
     }
 
-    fn send(&self, job: Job, queue: impl Fn(&Queues) -> &UnboundedSender<Job>) {
+    fn send(&self, kind: JobKind, job: Job) {
         let at = self.next.fetch_add(1, Relaxed) % self.queues.len().max(1);
-        if let Some(queues) = self.queues.get(at) {
-            self.put(queue(queues), job);
-        }
+        let Some(queues) = self.queues.get(at) else { return };
+        match kind {
+            JobKind::Long => self.put(&queues.in_turn, job),
+            JobKind::Brief => self.put(&queues.brief, job),
+        };
     }
 
     fn put(&self, queue: &UnboundedSender<Job>, job: Job) -> bool {

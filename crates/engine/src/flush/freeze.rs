@@ -9,6 +9,7 @@ use halcyon_io::spawn;
 
 use super::Flusher;
 use super::pace::FlushPace;
+use crate::background::JobKind;
 use crate::memtable::{Memtable, Slot};
 use crate::options::DiskFailurePolicy;
 use crate::shard::{Shard, ShardTable};
@@ -163,7 +164,8 @@ impl Shard {
             self.sync_records(&memtable).await;
             let (flusher, store) = (self.flusher.clone(), table.store.clone());
             let oldest = memtable.min_timestamp();
-            let is_brief = memtable.bytes() <= BRIEF_MAX;
+            let brief = memtable.bytes() <= BRIEF_MAX;
+            let kind = if brief { JobKind::Brief } else { JobKind::Long };
             let (filling, until) = (self.filling.clone(), self.budget() / 2);
             let write = move || async move {
                 let bytes = (memtable.bytes(), until);
@@ -171,11 +173,7 @@ impl Shard {
                 let pace = FlushPace::begin(clock, &flusher.waits, filling, bytes);
                 flusher.write_memtable(&store, memtable, &pace).await
             };
-            let background = &self.flusher.background;
-            let flushed = match is_brief {
-                true => background.run_brief(write).await??,
-                false => background.run(write).await??,
-            };
+            let flushed = self.flusher.background.run(kind, write).await??;
             let (written, _) = table.frozen.borrow_mut().remove(0);
             debug_assert!(Rc::ptr_eq(&written, &slot), "another memtable was flushed meanwhile");
             self.note_flushed(table, position, oldest);

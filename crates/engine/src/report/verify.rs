@@ -12,7 +12,7 @@ use halcyon_sstable::{Component, Descriptor};
 use halcyon_stream::TableId;
 
 use crate::Result;
-use crate::background::Background;
+use crate::background::{Background, JobKind};
 use crate::tables::Tables;
 
 /// An SSTable with problems.
@@ -52,7 +52,7 @@ impl Tables {
                 }
                 found
             };
-            Ok(background.run(job).await?)
+            Ok(background.run(JobKind::Long, job).await?)
         })
     }
 }

@@ -24,7 +24,7 @@ use halcyon_sstable::{Component, Descriptor, Error as SSTableError};
 use halcyon_stream::TableId;
 
 use super::Schema;
-use crate::background::Background;
+use crate::background::{Background, JobKind};
 use crate::compact::mutated_statistics;
 use crate::report::verify::problems_of;
 use crate::shard::Shard;
@@ -159,7 +159,7 @@ impl Schema {
             }
             Ok(())
         };
-        background.run(job).await?
+        background.run(JobKind::Long, job).await?
     }
 
     async fn import_directory(

@@ -48,7 +48,9 @@ fn settings(directory: &Path, text: &str) -> Settings {
         shards: Some(2),
         ..Overrides::default()
     };
-    let text = format!("commitlog_segment_size: 1MiB\n{text}");
+    // Of many nodes at once only one would have the default port for `nodetool`.
+    let port = if text.contains("nodetool_port") { "" } else { "nodetool_port: 0\n" };
+    let text = format!("commitlog_segment_size: 1MiB\n{port}{text}");
     let machine = Machine { memory: 256 << 20, cores: 2 };
     Settings::load(Some(&text), &overrides, machine).unwrap()
 }

@@ -105,19 +105,19 @@ impl VirtualTable {
         table: &Arc<Table>,
         key: Option<&PartitionKey>,
     ) -> Result<Vec<Mutation>> {
-        if let Source::Computed(fill) = self.source {
-            let (node, table) = (node.clone(), table.clone());
-            // Not on a shard: of a thousand tables it takes milliseconds.
-            let computed = compute(move || {
-                let mut rows = Rows::of(&table);
-                fill(&node, &mut rows);
-                rows.finish()
-            });
-            return computed.await.map_err(|lost| Error::Server(lost.to_string()))?;
-        }
         let mut rows = Rows::of(table);
         match (self.source, key) {
-            (Source::Empty | Source::Computed(_), _) | (Source::OfKey(_), None) => {}
+            (Source::Empty, _) | (Source::OfKey(_), None) => {}
+            (Source::Computed(fill), _) => {
+                let (node, table) = (node.clone(), table.clone());
+                // Not on a shard: of a thousand tables it takes milliseconds.
+                let computed = compute(move || {
+                    let mut rows = Rows::of(&table);
+                    fill(&node, &mut rows);
+                    rows.finish()
+                });
+                return computed.await.map_err(|lost| Error::Server(lost.to_string()))?;
+            }
             (Source::Gathered(fill), _) => fill(node, &mut rows).await,
             (Source::OfKey(fill), Some(key)) => {
                 let key = texts_of_key(table, &key.bytes)?;

@@ -52,6 +52,16 @@ pub(super) fn create_keyspace(connection: &mut Connection, name: &str) -> Result
     create_replicated(connection, name, 1)
 }
 
+/// Small tables `t0`, `t1`, … in a keyspace, one after the other.
+pub(super) fn create_tables(connection: &mut Connection, keyspace: &str, count: u32) -> Result<()> {
+    for number in 0..count {
+        connection.query(&format!(
+            "CREATE TABLE {keyspace}.t{number} (pk bigint PRIMARY KEY, number int, word text)"
+        ))?;
+    }
+    Ok(())
+}
+
 /// A keyspace of which `factor` nodes hold each row.
 pub(super) fn create_replicated(connection: &mut Connection, name: &str, factor: u8) -> Result<()> {
     let replication = format!("{{'class': 'SimpleStrategy', 'replication_factor': {factor}}}");

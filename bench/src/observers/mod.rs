@@ -19,7 +19,7 @@ use observer::{Observer, Watched};
 use page::AT_REST;
 use serde::Serialize;
 
-use crate::connection::{self, create_keyspace};
+use crate::connection::{self, create_keyspace, create_tables};
 use crate::invocation::{Experiment, Invocation, Listed};
 use crate::latency::about;
 use crate::load::Table;
@@ -109,12 +109,7 @@ impl Arguments {
         const MANY: &str = "many";
         let mut connection = connection::open(port)?;
         create_keyspace(&mut connection, MANY)?;
-        for number in 0..self.tables {
-            connection.query(&format!(
-                "CREATE TABLE {MANY}.t{number} (pk bigint PRIMARY KEY, number int, word text)"
-            ))?;
-        }
-        Ok(())
+        create_tables(&mut connection, MANY, self.tables)
     }
 
     fn stretch(

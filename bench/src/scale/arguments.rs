@@ -7,7 +7,7 @@ use halcyon_model::units::arguments::size;
 use halcyon_oracle::Result;
 use serde::Serialize;
 
-use crate::latency::Latencies;
+use crate::latency::about;
 use crate::paced::{Paced, Requests};
 use crate::process::CpuOf;
 use crate::record::Measurements;
@@ -79,10 +79,11 @@ impl Arguments {
         let paced = Paced::start(server.port, self.reads, reads)?;
         sleep(self.stretch());
         let asked = paced.stop()?;
-        let count = asked.samples.len().max(1) as f64;
-        Ok(Measurements::default()
-            .fields("read_", &Latencies::of_samples(&asked.samples))
-            .with("read_cpu_us", 1e6 * (cpu.seconds() - before) / count)
-            .with("unanswered", asked.unanswered.len() as f64))
+        let samples: Vec<_> = asked.samples.iter().collect();
+        let by_read = (cpu.seconds() - before) / samples.len().max(1) as f64;
+        let figures = Measurements::default()
+            .with("read_cpu_us", 1e6 * by_read)
+            .with("unanswered", asked.unanswered.len() as f64);
+        Ok(about(figures, "read_", &samples))
     }
 }

@@ -7,7 +7,7 @@ use halcyon_oracle::Result;
 
 use super::arguments::Arguments;
 use super::page;
-use crate::connection::{self, create_keyspace};
+use crate::connection::{self, create_keyspace, create_tables};
 use crate::invocation::Invocation;
 use crate::process::resident;
 use crate::record::Measurements;
@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &Arguments, invocation: &mut Invocation) -> Result<
         let before = resident(server.pid);
         let mut connection = connection::open(server.port)?;
         create_keyspace(&mut connection, MANY)?;
-        let created = timed(|| create(&mut connection, arguments.tables))?;
+        let created = timed(|| create_tables(&mut connection, MANY, arguments.tables))?;
         let grown = resident(server.pid).saturating_sub(before) as f64;
         let mut figures = Measurements::default()
             .with("tables", f64::from(arguments.tables))
@@ -50,15 +50,6 @@ fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
     let began = Instant::now();
     work()?;
     Ok(began.elapsed().as_secs_f64())
-}
-
-fn create(connection: &mut Connection, tables: u32) -> Result<()> {
-    for number in 0..tables {
-        connection.query(&format!(
-            "CREATE TABLE {MANY}.t{number} (pk bigint PRIMARY KEY, number int, word text)"
-        ))?;
-    }
-    Ok(())
 }
 
 fn insert(connection: &mut Connection, tables: u32, row: u32) -> Result<()> {

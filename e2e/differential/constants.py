@@ -6,12 +6,14 @@ PADDINGS = ("'x'", "'xy'", "''", "null", "'é'")
 ALGORITHMS = ("'MD5'", "'SHA-512'", "'nope'", "null")
 _NUMBERS = ("1", "0", "2", "-1", "1.5", "(int)7", "(bigint)0", "(varint)3", "1 / 0", "5 % 0", "blobasint(0x00)", "blobasint(0x00000005)")
 _VALUES = ("1", "[1]", "'a'")
+# Of which some stand for others.
+_KIN = ("int", "bigint", "varint", "decimal", "timestamp", "date", "time", "ascii", "text", "blob", "uuid", "timeuuid")
 _CLASSES = ("'Int32Type'", "'ListType(Int32Type)'", "'UTF8Type'", "'nope'")
 
 
 def selector(draft, structs, depth=0):
     rng = draft.rng
-    way = rng.choice((_number, _number, _hinted, _masked, _composed, _of_struct, _marker, _class))
+    way = rng.choice((_number, _number, _hinted, _hinted_elements, _masked, _composed, _of_struct, _marker, _class))
     return way(draft, structs, depth)
 
 
@@ -28,6 +30,26 @@ def _number(draft, _structs, _depth):
 def _hinted(draft, structs, _depth):
     kind = kinds.scalar(draft.rng) if draft.rng.random() < 0.5 else kinds.composed(draft.rng, structs, True)
     return f"({kind.inner}){draft.term(kind, may_be_null=False)}"
+
+
+def _hinted_elements(draft, _structs, _depth):
+    """A collection or a tuple of a type whose elements are of others. Of vectors docs/use/cql.md tells."""
+    rng = draft.rng
+    (of, one), (_, other) = pairs = [(rng.choice(_KIN), rng.choice(_KIN)) for _ in range(2)]
+    (first, second) = (f"({part}){draft.term(kinds.Scalar(part), may_be_null=False)}" for part in (one, other))
+    literal, kind = rng.choice(
+        (
+            (f"[{first}]", f"list<{of}>"),
+            (f"{{{first}}}", f"set<{of}>"),
+            (f"{{{first}, {second}}}", f"set<{of}>"),
+            (f"{{{first}: {second}}}", f"map<{of}, {pairs[1][0]}>"),
+            (f"({first}, {second})", f"tuple<{of}, {pairs[1][0]}>"),
+            (f"[{{{first}}}]", f"list<frozen<set<{of}>>>"),
+            (f"{{[{first}]}}", f"set<frozen<list<{of}>>>"),
+        )
+    )
+    whole = f"(frozen<{kind}>){literal}" if rng.random() < 0.2 else f"({kind}){literal}"
+    return f"{rng.choice(('map_keys', 'map_values', 'tojson'))}({whole})" if rng.random() < 0.3 else whole
 
 
 def _masked(draft, structs, depth):

@@ -104,6 +104,11 @@ class Kind:
         return not self.is_frozen
 
     @property
+    def has_order(self):
+        """Whether a key may be of this type: no part of it is a duration."""
+        return self.name not in _WITHOUT_ORDER and all(part.has_order for part in self.parts)
+
+    @property
     def inner(self):
         return self.cql
 
@@ -306,7 +311,7 @@ def composed(rng, structs, is_frozen, is_ordered=False, depth=0):
         name, fields = rng.choice(structs)
         return Struct(name, fields, is_frozen)
     if shape == "udt" and structs and is_ordered:
-        ordered = [(name, fields) for name, fields in structs if all(kind.name not in _WITHOUT_ORDER for _, kind in fields)]
+        ordered = [(name, fields) for name, fields in structs if all(kind.has_order for _, kind in fields)]
         if ordered:
             return Struct(*rng.choice(ordered), is_frozen)
     return Vector(Scalar(rng.choice(("float", "float", "int", "text"))), rng.choice((1, 2, 3, 3, 11)))

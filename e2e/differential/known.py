@@ -93,7 +93,7 @@ def _is_descending(schema, step, expected, found):
         wants = re.search(wants, expected.refused)
         # It is another column that the refusal names: the first that is selected.
         is_cast = "Invalid call to function system.cast_as_" in expected.refused or " cannot be cast to " in expected.refused
-        is_part = "Invalid call to function" in expected.refused and re.search(rf"\b(?:{'|'.join(named)})[\[.]", step.text) is not None
+        is_part = "Invalid call to function" in expected.refused and re.search(rf"\b(?:{'|'.join(named)})[\[.]|\w\([^()]*\b(?:{'|'.join(named)})\b", step.text) is not None
         said = ("Column {} cannot be used as a map", "Invalid element access syntax for non-collection column {}")
         is_said = any(text.format(name) in expected.refused for text in said for name in named)
         is_literal = "Undefined column name" in expected.refused and "{" in step.text
@@ -444,7 +444,8 @@ def _is_equal_clustering(schema, _step, expected, found):
         if column[0] == "[json]":
             one, other = (json.loads(value, parse_float=Decimal, parse_int=Decimal) for value in both)
             return one == other
-        one, other = (_number_of(column[1], value) for value in both)
+        of_bytes = re.match(r"system\.(\w+)asblob\(", column[0])
+        one, other = (_number_of(of_bytes[1] if of_bytes else column[1], value) for value in both)
         return one is not None and one == other and any(re.search(rf"\b{name}\b", keys) for name in re.findall(r"\w+", column[0]))
 
     columns = [column for page in _pages(expected) for column in page[1]]

@@ -1,13 +1,12 @@
 //! Functions of collections: keys, values, size, and aggregates of the elements.
 
 use halcyon_model::CqlType;
-use halcyon_model::bytes::Put;
 
 use super::accumulate::NativeAccumulator;
 use super::aggregate::Aggregate;
 use super::inferred::{Shape, inferred, wrong_number};
 use super::{Argument, Function, math};
-use crate::plan::value::collection::collection_elements;
+use crate::plan::value::collection::{collection_elements, join, reserialized};
 use halcyon_syntax::{Error, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,12 +80,11 @@ impl Collections {
         let is_map =
             matches!(function.arguments.first().map(CqlType::thawed), Some(CqlType::Map(..)));
         let half = |from: usize| {
-            let mut out = Vec::new();
-            out.put_i32(i32::try_from(elements.len() / 2).unwrap_or(i32::MAX));
-            for element in elements.iter().skip(from).step_by(2) {
-                out.put_ibytes(element.unwrap_or_default());
-            }
-            out
+            let halves: Vec<u8> = join(
+                elements.len() / 2,
+                elements.iter().skip(from).step_by(2).map(|element| element.unwrap_or_default()),
+            );
+            reserialized(function.returns.thawed(), &halves).into_owned()
         };
         let aggregate = match self {
             Collections::MapKeys => return Ok(Some(half(0))),

@@ -77,7 +77,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
             (RawSelector::Field { field, .. }, [part]) => self.field(part, field),
             (RawSelector::Element { key, .. }, [part]) => self.element(part, key),
             (RawSelector::Slice { from, to, .. }, [part]) => {
-                self.slice(part, from.as_ref(), to.as_ref())
+                self.slice(part, [from.as_ref(), to.as_ref()])
             }
             (RawSelector::Term(term), _) => self.term(of, term, expected),
             (RawSelector::TypeHint { .. }, [part]) => self.hinted(of, part),
@@ -98,9 +98,15 @@ impl<'a, 'b> Preparing<'a, 'b> {
         Ok(Item { selector: Selector::Column(fetch), cql_type })
     }
 
-    /// A term that is evaluated once per execution.
-    fn add_term(
+    /// A place among the terms. They are evaluated in the order of their places, once per execution.
+    fn reserve(&mut self) -> usize {
+        self.selection.terms.push(SelectionTerm::null());
+        self.selection.terms.len() - 1
+    }
+
+    fn put_term(
         &mut self,
+        place: usize,
         term: &RawTerm,
         name: &str,
         cql_type: CqlType,
@@ -113,8 +119,10 @@ impl<'a, 'b> Preparing<'a, 'b> {
             cql_type,
         };
         let term = Term::prepare(term, &spec, self.to)?;
-        self.selection.terms.push(SelectionTerm { term, usage });
-        Ok(self.selection.terms.len() - 1)
+        if let Some(reserved) = self.selection.terms.get_mut(place) {
+            *reserved = SelectionTerm { term, usage };
+        }
+        Ok(place)
     }
 
     /// The arguments of a call; terms among them must not be unset.
@@ -138,7 +146,8 @@ impl<'a, 'b> Preparing<'a, 'b> {
     ) -> Result<Item> {
         let cql_type = expected.or(of.exact.as_ref()).cloned();
         let cql_type = cql_type.ok_or_else(|| self.cannot_infer(of.raw))?;
-        let index = self.add_term(term, "[selection]", cql_type.clone(), Usage::Value)?;
+        let place = self.reserve();
+        let index = self.put_term(place, term, "[selection]", cql_type.clone(), Usage::Value)?;
         Ok(Item { selector: Selector::Term(index), cql_type })
     }
 
@@ -155,10 +164,14 @@ impl<'a, 'b> Preparing<'a, 'b> {
         // The type of a hint is frozen, that of a column of cells is not.
         let is_of_cells = matches!(of.raw, RawSelector::Column(_))
             && of.exact.as_ref().is_some_and(CqlType::is_multi_cell);
-        let fits = || Ok(SelectorArgument::new(of, self.to).matches(&to)?.is_assignable());
-        if !is_of_cells && (!is_asked || fits()?) {
+        let may_fit = match is_asked {
+            true => SelectorArgument::new(of, self.to).matches(&to)?.is_assignable(),
+            false => !is_of_cells,
+        };
+        if may_fit {
             let item = self.selector(of, Some(&to))?;
-            if assignable(&item.cql_type, &to).is_assignable() {
+            // The type of a literal follows its elements: those of `(set<varint>) {(int) 1}` make a set of ints.
+            if is_asked || assignable(&item.cql_type, &to).is_assignable() {
                 return Ok(Item { selector: item.selector, cql_type: to });
             }
         }
@@ -205,11 +218,14 @@ impl<'a, 'b> Preparing<'a, 'b> {
             RawSelector::Element { key, .. } => {
                 let (key_type, value_type) = element_types(&cql_type, selector)?;
                 let name = element_name(&cql_type, selector);
-                let usage = Usage::Element(names::name(selector));
-                (Part::Element(self.add_term(key, &name, key_type, usage)?), value_type.freeze())
+                let (place, usage) = (self.reserve(), Usage::Element(names::name(selector)));
+                let key = self.put_term(place, key, &name, key_type, usage)?;
+                (Part::Element(key), value_type.freeze())
             }
             RawSelector::Slice { from, to, .. } => {
-                let (from, to) = self.limits(selector, &cql_type, (from.as_ref(), to.as_ref()))?;
+                let places = [self.reserve(), self.reserve()];
+                let limits = [from.as_ref(), to.as_ref()];
+                let [from, to] = self.limits(selector, &cql_type, limits, places)?;
                 (Part::Slice(from, to), cql_type.clone())
             }
             RawSelector::Field { field, .. } => {
@@ -228,24 +244,23 @@ impl<'a, 'b> Preparing<'a, 'b> {
         Ok(Item { selector: Selector::Field { of: Box::new(of.selector), index }, cql_type })
     }
 
+    /// Keys and limits are evaluated before those of what they are of, which is prepared first.
     fn element(&mut self, selected: &Resolved<'_>, key: &RawTerm) -> Result<Item> {
+        let place = self.reserve();
         let of = self.selector(selected, None)?;
         let (key_type, value_type) = element_types(&of.cql_type, selected.raw)?;
         let name = element_name(&of.cql_type, selected.raw);
-        let key = self.add_term(key, &name, key_type, Usage::Element(names::name(selected.raw)))?;
+        let usage = Usage::Element(names::name(selected.raw));
+        let key = self.put_term(place, key, &name, key_type, usage)?;
         let cql_type = of.cql_type.clone();
         let selector = Selector::Element { of: Box::new(of.selector), cql_type, key };
         Ok(Item { selector, cql_type: value_type.freeze() })
     }
 
-    fn slice(
-        &mut self,
-        selected: &Resolved<'_>,
-        from: Option<&RawTerm>,
-        to: Option<&RawTerm>,
-    ) -> Result<Item> {
+    fn slice(&mut self, selected: &Resolved<'_>, limits: [Option<&RawTerm>; 2]) -> Result<Item> {
+        let places = [self.reserve(), self.reserve()];
         let of = self.selector(selected, None)?;
-        let (from, to) = self.limits(selected.raw, &of.cql_type, (from, to))?;
+        let [from, to] = self.limits(selected.raw, &of.cql_type, limits, places)?;
         let cql_type = of.cql_type.clone();
         let of = Box::new(of.selector);
         let selector = Selector::Slice { of, cql_type: cql_type.clone(), from, to };
@@ -257,16 +272,19 @@ impl<'a, 'b> Preparing<'a, 'b> {
         &mut self,
         of: &RawSelector,
         cql_type: &CqlType,
-        (from, to): (Option<&RawTerm>, Option<&RawTerm>),
-    ) -> Result<(Option<usize>, Option<usize>)> {
+        limits: [Option<&RawTerm>; 2],
+        places: [usize; 2],
+    ) -> Result<[Option<usize>; 2]> {
         let key_type = sliced_type(cql_type, of)?;
         let (name, shown) = (element_name(cql_type, of), names::name(of));
-        let mut limit = |term: Option<&RawTerm>| -> Result<Option<usize>> {
-            let Some(term) = term else { return Ok(None) };
-            let usage = Usage::Slice(shown.clone());
-            self.add_term(term, &name, key_type.clone(), usage).map(Some)
-        };
-        Ok((limit(from)?, limit(to)?))
+        let usages = [Usage::From(shown.clone()), Usage::To(shown)];
+        let mut made = [None; 2];
+        for (index, (term, usage)) in limits.into_iter().zip(usages).enumerate() {
+            let Some(term) = term else { continue };
+            made[index] =
+                Some(self.put_term(places[index], term, &name, key_type.clone(), usage)?);
+        }
+        Ok(made)
     }
 
     fn call(&mut self, function: &Function, parts: &[Resolved<'_>]) -> Result<Item> {

@@ -1,6 +1,6 @@
 //! The terms of a selection: bound once per execution, and asked by what uses them whether they may be null or unset.
 
-use crate::plan::execution::Execution;
+use crate::plan::execution::{Execution, Given};
 use crate::plan::functions::unset_argument;
 use crate::plan::term::{Bound, Term};
 use halcyon_syntax::{Error, Result};
@@ -9,6 +9,12 @@ use halcyon_syntax::{Error, Result};
 pub struct SelectionTerm {
     pub(super) term: Term,
     pub(super) usage: Usage,
+}
+
+impl SelectionTerm {
+    pub(super) fn null() -> SelectionTerm {
+        SelectionTerm { term: Term::given(Given::Null, false), usage: Usage::Value }
+    }
 }
 
 /// Names are those of messages.
@@ -21,8 +27,9 @@ pub(super) enum Usage {
     Aggregated(String),
     /// The key of an element of the selector.
     Element(String),
-    /// A limit of a slice of the selector.
-    Slice(String),
+    /// The limits of a slice of the selector. The upper one is evaluated before the lower one is refused.
+    From(String),
+    To(String),
 }
 
 /// The values of terms.
@@ -36,8 +43,12 @@ pub struct BoundTerms {
 impl BoundTerms {
     pub fn of(terms: &[SelectionTerm], execution: &Execution<'_>) -> Result<BoundTerms> {
         let mut bound = BoundTerms::default();
+        let mut lower_limit = None;
         for SelectionTerm { term, usage } in terms {
             let value = term.bind(execution)?;
+            if let Some(refused) = lower_limit {
+                return Err(refused);
+            }
             match (usage, &value) {
                 (Usage::Argument(function), Bound::Unset) => return Err(unset_argument(function)),
                 (Usage::Aggregated(function), Bound::Unset) => {
@@ -45,7 +56,8 @@ impl BoundTerms {
                 }
                 (Usage::Element(of), Bound::Unset) => return Err(refused("unset", "element", of)),
                 (Usage::Element(of), Bound::Null) => return Err(refused("null", "element", of)),
-                (Usage::Slice(of), Bound::Null) => return Err(refused("null", "slice", of)),
+                (Usage::From(of), Bound::Null) => lower_limit = Some(refused("null", "slice", of)),
+                (Usage::To(of), Bound::Null) => return Err(refused("null", "slice", of)),
                 _ => {}
             }
             bound.values.push(match value {

@@ -186,8 +186,12 @@ class Set(List):
 
 
 def _alike(order):
-    """The same for sets that are equal."""
-    return frozenset(map(_alike, order)) if isinstance(order, (list, tuple)) else order
+    """The same for sets that are equal, and for values of a user type without its last fields or with null there."""
+    if not isinstance(order, (list, tuple)):
+        return order
+    while len(order) > 1 and order[-1] == (0,):
+        order = order[:-1]
+    return frozenset(map(_alike, order))
 
 
 class Map(Composed):

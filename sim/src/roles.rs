@@ -39,6 +39,9 @@ const CREATE: [&str; 4] = [
 pub(crate) const CREATE_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS ks.guarded (pk int PRIMARY KEY, v int)";
 const CREATE_ROLE: &str = "CREATE ROLE IF NOT EXISTS r WITH PASSWORD = 'word' AND LOGIN = true";
+/// Roles and permissions are read from disk after it, and while that takes they are changed.
+const FLUSH: &str = "INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) \
+                     VALUES ('flush', 'system_auth', '', '')";
 const DROP_ROLE: &str = "DROP ROLE IF EXISTS r";
 
 /// What turns each switch on, and off.
@@ -159,14 +162,22 @@ fn turn([on, off]: &[&str; 2], is_on: bool) -> String {
     (if is_on { *on } else { *off }).to_owned()
 }
 
+/// Most do not pause: what overlaps most is what a role may do, read for a request while it is changed.
 async fn pause(random: &mut Random) {
-    clock::sleep(Duration::from_micros(100 + random.below(2_000))).await;
+    if random.chance(1, 4) {
+        clock::sleep(Duration::from_micros(100 + random.below(2_000))).await;
+    }
 }
 
 /// Turns one switch after the other, until an answer is lost.
 pub(crate) async fn operate(mut session: Session, roles: Rc<RefCell<Roles>>, rounds: u64) {
     let mut random = session.world().random();
     for _ in 0..rounds {
+        if random.chance(1, 4) {
+            if session.ask(Request::statement(FLUSH.to_owned())).await.is_done() {
+                session.world().count("flushes of roles and permissions");
+            }
+        }
         let now = roles.borrow().now();
         let chosen = random.below(SWITCHES.len() as u64 + 1) as usize;
         let turned = match (SWITCHES.get(chosen), now.get(chosen)) {

@@ -242,6 +242,9 @@ impl Run {
         } else {
             0
         });
+        let stalls = if self.random.chance(1, 2) { self.random.below(300_000) } else { 0 };
+        let most = Duration::from_micros(1 + self.random.below(1_000));
+        self.world.runtime.set_stalls(stalls, most);
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! 1. What is a thread in production is a task here (`Runtime::spawn_thread`), and runs among the tasks of all other "threads".
 //! 2. Of the tasks that are ready, the seed picks the next one to poll. The same seed and program give the same order.
-//! 3. Time stands still while a task is ready. When all wait, it jumps to the first timer. [`SimClock::advance`] may move it too.
+//! 3. Time stands still while a task is ready. When all wait, it jumps to the first timer. [`SimClock::advance`] may move it too. With
+//!    [`SimRuntime::set_stalls`] some tasks that are ready wait for a time first, as those of a thread that has no core.
 //! 4. When the outermost future of [`SimRuntime::block_on`] is done, all other tasks are dropped, as when a process ends.
 //! 5. [`SimRuntime::run_until_halt`] also ends when the machine halts: at a step that was set in advance, or when a disk crashes. Whatever
 //!    was to run next does not run, as when a process is killed.
@@ -20,6 +21,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use crate::runtime::clock::{Instant, SimClock};
 use crate::runtime::entered::{self, EnteredRuntime, Job};
@@ -52,6 +54,8 @@ struct Schedule {
     steps: u64,
     /// Which task was polled when, in one number.
     trace: u64,
+    /// The chance of a stall, in millionths, and how long one is at most.
+    stalls: (u64, Duration),
     halt_at: Option<u64>,
     /// The run is to halt before the next step.
     halting: bool,
@@ -97,6 +101,13 @@ impl Schedule {
         let seen = now.as_nanos() ^ picked.rotate_left(32);
         self.trace = (self.trace ^ seen).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         Some(picked)
+    }
+
+    /// How long the task that was picked waits for a core.
+    fn stall(&mut self) -> Option<Duration> {
+        let (per_million, most) = self.stalls;
+        let stalls = per_million > 0 && self.random.chance(per_million, 1_000_000);
+        stalls.then(|| most.mul_f64(self.random.below(1 << 20) as f64 / (1 << 20) as f64))
     }
 
     fn must_halt(&self) -> bool {
@@ -161,6 +172,7 @@ impl SimRuntime {
             last_number: OUTERMOST,
             steps: 0,
             trace: 0,
+            stalls: (0, Duration::ZERO),
             halt_at: None,
             halting: false,
             halted: false,
@@ -192,6 +204,11 @@ impl SimRuntime {
     /// The chance, in millionths, that a write to a simulated socket resets its connection.
     pub fn set_resets(&self, per_million: u64) {
         self.network().set_resets(per_million);
+    }
+
+    /// The chance, in millionths and below one, that a task which is ready waits for up to `most` before it is polled; it may wait again.
+    pub fn set_stalls(&self, per_million: u64, most: Duration) {
+        self.schedule().stalls = (per_million, most);
     }
 
     pub(super) fn network(&self) -> MutexGuard<'_, Network> {
@@ -264,7 +281,7 @@ impl SimRuntime {
                     panic!("{waiting} tasks wait, and nothing can wake one")
                 }
             };
-            let waker = Waker::from(Arc::new(TaskWaker { runtime: self.clone(), task }));
+            let waker = self.waker(task);
             let mut context = Context::from_waker(&waker);
             if task == OUTERMOST {
                 steps = 0;
@@ -277,6 +294,10 @@ impl SimRuntime {
             steps += 1;
             assert!(steps < STEPS_MAX, "the outermost future waits for what does not come");
         }
+    }
+
+    fn waker(&self, task: u64) -> Waker {
+        Waker::from(Arc::new(TaskWaker { runtime: self.clone(), task }))
     }
 
     /// The next task to be polled; if none is ready, after the next timer.
@@ -293,7 +314,10 @@ impl SimRuntime {
                     Some(at) if at <= now => schedule.timers.pop_first(),
                     at => {
                         if let Some(task) = schedule.pick(now) {
-                            return Next::Poll(task);
+                            let Some(stall) = schedule.stall() else { return Next::Poll(task) };
+                            let timer = (now + stall, schedule.number());
+                            schedule.timers.insert(timer, self.waker(task));
+                            continue;
                         }
                         let Some(at) = at else { return Next::Nothing };
                         self.0.clock.advance(at - now);
@@ -394,8 +418,6 @@ impl fmt::Debug for SimRuntime {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use futures_util::StreamExt;
 
     use super::*;
@@ -444,6 +466,25 @@ mod tests {
         assert!(first.windows(2).all(|pair| pair[0].2 <= pair[1].2), "time runs forwards");
         assert_eq!(history(1), first);
         assert!((2..6).any(|seed| history(seed) != first));
+    }
+
+    /// Proves that tasks that are ready wait at times if they may stall, and never otherwise.
+    #[test]
+    fn a_ready_task_stalls() {
+        for (per_million, waits) in [(0, false), (500_000, true)] {
+            let simulation = SimRuntime::seeded(5);
+            let most = Duration::from_millis(3);
+            let began = simulation.clock().clock().now();
+            simulation.block_on(async {
+                simulation.set_stalls(per_million, most);
+                for _ in 0..10 {
+                    yield_now().await;
+                }
+                simulation.set_stalls(0, most);
+            });
+            let took = simulation.clock().clock().now() - began;
+            assert_eq!(took > Duration::ZERO, waits);
+        }
     }
 
     /// Proves that time jumps: a year passes at once, and shorter sleeps end in their order within it.

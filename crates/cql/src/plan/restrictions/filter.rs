@@ -17,10 +17,18 @@ impl Restrictions {
         execution: &Execution<'_>,
     ) -> Result<Vec<BoundFilter>> {
         let mut bound = Vec::new();
-        for entry in &self.filters {
-            check_tuple_filter(entry)?;
-            bind_entry(table, entry, execution, &mut bound)?;
-        }
+        let mut bind = |entries: &[Entry]| {
+            entries.iter().try_for_each(|entry| {
+                check_tuple_filter(entry)?;
+                bind_entry(table, entry, execution, &mut bound)
+            })
+        };
+        // In the order of the columns of the table, as Cassandra adds them to its row filter.
+        let keys = self.filters.iter().take_while(|entry| entry.is_of_partition_key()).count();
+        let (of_keys, others) = self.filters.split_at(keys);
+        bind(of_keys)?;
+        self.check_asked_clusterings(table, execution)?;
+        bind(others)?;
         for filter in &mut bound {
             if !self.uses_index || answered(table, filter).is_none() {
                 filter.analysis = self.analysis(filter);

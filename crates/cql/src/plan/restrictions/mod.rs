@@ -93,6 +93,12 @@ pub struct Entry {
     pub what: What,
 }
 
+impl Entry {
+    fn is_of_partition_key(&self) -> bool {
+        self.columns.iter().all(|column| column.kind == ColumnKind::PartitionKey)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub enum Keys {
     /// Every partition, or those that filters leave.

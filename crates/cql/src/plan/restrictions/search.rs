@@ -50,7 +50,11 @@ pub(super) fn plan<'a>(
 
 impl Restrictions {
     /// Refuses what Cassandra asks each row again, though it chooses slices: from the first on that an index could answer too.
-    pub fn check_asked_clusterings(&self, table: &Table, execution: &Execution<'_>) -> Result<()> {
+    pub(super) fn check_asked_clusterings(
+        &self,
+        table: &Table,
+        execution: &Execution<'_>,
+    ) -> Result<()> {
         let first = self.clustering.iter().position(|entry| has_supporting(table, entry));
         let asked =
             first.filter(|_| self.asks_clusterings).and_then(|at| self.clustering.get(at..));

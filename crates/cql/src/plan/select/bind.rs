@@ -55,7 +55,6 @@ impl SelectPlan {
         let BoundTerms { values: terms, unset_argument } =
             BoundTerms::of(&self.selection.terms, execution)?;
         self.selection.check_constants(&terms, execution)?;
-        restrictions.check_asked_clusterings(&self.table, execution)?;
         let filters = restrictions.bind_filters(&self.table, execution)?;
         let statics = !self.table.schema.statics.is_empty();
         // Named keys are looked at first, a range of them last, and of no rows not at all.

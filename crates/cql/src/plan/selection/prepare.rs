@@ -352,13 +352,18 @@ impl<'a, 'b> Preparing<'a, 'b> {
             }
             (RawSelector::List(_) | RawSelector::Set(_), expected) => {
                 let element = known.or(expected.and_then(element_of));
-                let element = element.ok_or_else(|| self.cannot_infer(raw))?.freeze();
-                let items = self.uniform(&of.parts, &element)?;
-                let element = Box::new(element);
+                let element = Box::new(element.ok_or_else(|| self.cannot_infer(raw))?.freeze());
                 let cql_type = match raw {
-                    RawSelector::List(_) => CqlType::List(element),
-                    _ => CqlType::Set(element),
+                    RawSelector::List(_) => CqlType::List(element.clone()),
+                    _ => CqlType::Set(element.clone()),
                 };
+                if cql_type == CqlType::Set(Box::new(CqlType::Duration)) {
+                    return Err(Error::InvalidRequest(format!(
+                        "Durations are not allowed inside sets: {}",
+                        cql_type.freeze().cql_name()
+                    )));
+                }
+                let items = self.uniform(&of.parts, &element)?;
                 Ok(collection(cql_type, items))
             }
             (RawSelector::Map(_), Some(CqlType::Udt(udt))) => self.user_type(of, udt),

@@ -197,7 +197,11 @@ where
                 Some(SegmentState::Damaged(what)) => {
                     self.damaged(&path, Damage { offset: 0, what }, replayed)?;
                 }
-                Some(SegmentState::Used(header)) => usable.push(Usable { id, path, header }),
+                Some(SegmentState::Used(header)) => {
+                    // A killed process may not have synced it. A flush must not outlive its records: see `engine/src/write/spanning.rs`.
+                    self.disk.append_sync(&path, &[]).await?;
+                    usable.push(Usable { id, path, header });
+                }
             }
         }
         Ok(usable)

@@ -4,7 +4,7 @@
 //! changes none. The partitions that are read stay locked meanwhile. They are locked in one order, so that two requests never wait for
 //! each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use halcyon_stream::{Mutation, PartitionKey, TableId};
 use super::make::read_one;
 use super::stopwatch::Stopwatch;
 use crate::coordinator::Coordinator;
-use crate::shards::{apply_by_shard, apply_whole, by_shard, on_owner};
+use crate::shards::{apply_by_shard, apply_whole, by_shard, on_owner, on_shard, sync_logs};
 use crate::views::{self, Lease, Plans};
 use crate::{Error, Result};
 
@@ -27,6 +27,8 @@ pub(super) struct Changes {
     pub(super) made: Vec<Mutation>,
     /// In the views on these tables.
     of_views: Vec<Mutation>,
+    /// The shards of the partitions that views are on.
+    owners: BTreeSet<usize>,
     _locks: Vec<Lease>,
 }
 
@@ -46,7 +48,7 @@ type OfPartition = std::result::Result<(Vec<Mutation>, Vec<Mutation>, Lease), (u
 impl Changes {
     /// Changes that depend on nothing stored.
     pub(super) fn ready(made: Vec<Mutation>) -> Changes {
-        Changes { made, of_views: Vec::new(), _locks: Vec::new() }
+        Changes { made, of_views: Vec::new(), owners: BTreeSet::new(), _locks: Vec::new() }
     }
 
     /// `reading`: no counters.
@@ -57,12 +59,14 @@ impl Changes {
         watch: &Stopwatch,
     ) -> Result<Changes> {
         let partitions = partitions(coordinator, &ready, reading)?;
-        let locks = Vec::with_capacity(partitions.len());
-        let mut changes = Changes { made: ready, of_views: Vec::new(), _locks: locks };
+        let mut changes = Changes::ready(ready);
         let mut refused: Option<(usize, Error)> = None;
         let most = coordinator.memory().for_row();
         for ((table, _), partition) in partitions {
             let (token, watch) = (partition.key.token, *watch);
+            if !partition.plans.is_empty() {
+                changes.owners.insert(coordinator.shard().tables().owner(token));
+            }
             let job = move |shard: Rc<Shard>| async move {
                 make_one(&shard, table, partition, (&watch, most)).await
             };
@@ -86,13 +90,29 @@ impl Changes {
     }
 
     /// `whole`: all of it or nothing, as what views need always is.
+    ///
+    /// What a row of a view is made of is in the log of the base's shard, in the order of the writes, so that a power failure under
+    /// `periodic` takes the last of them. A record about bases of several shards is in one log only: all that it follows is made durable
+    /// before it, and it is durable before others follow it.
     pub(super) async fn apply(self, coordinator: &Coordinator, whole: bool) -> Result<()> {
-        let Changes { mut made, of_views, _locks } = self;
+        let Changes { mut made, of_views, owners, _locks } = self;
         if !whole && of_views.is_empty() {
             return apply(coordinator, made).await;
         }
         made.extend(of_views);
-        Box::pin(apply_whole(coordinator.shard(), made)).await
+        let here = coordinator.shard();
+        match Vec::from_iter(owners).as_slice() {
+            [] => Box::pin(apply_whole(here, made)).await,
+            [owner] => {
+                let job = move |shard: Rc<Shard>| async move { apply_whole(&shard, made).await };
+                on_shard(here, *owner, job).await
+            }
+            owners => {
+                sync_logs(here, owners.iter().copied()).await?;
+                Box::pin(apply_whole(here, made)).await?;
+                sync_logs(here, std::iter::once(here.index())).await
+            }
+        }
     }
 }
 

@@ -203,8 +203,9 @@ async fn write_part(
     let updates = made.drain(..).map(|of| of.updates).chain(open);
     let mutations: Vec<Mutation> = updates.flat_map(super::update::Updates::finish).collect();
     if !mutations.is_empty() {
-        // A power failure could otherwise take a row of the base, and leave what another shard's log has of it in the view.
-        shard.sync_log().await?;
+        // A power failure could otherwise take a row of the base, and leave what another shard's log has of it in the view. The row may
+        // be from a batch, which is in the log of any shard.
+        sync_logs(shard, 0..tables.shard_count()).await?;
     }
     apply_by_shard(shard, by_shard(shard, mutations).await).await?;
     Ok(Next::More)

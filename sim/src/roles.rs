@@ -173,10 +173,9 @@ async fn pause(random: &mut Random) {
 pub(crate) async fn operate(mut session: Session, roles: Rc<RefCell<Roles>>, rounds: u64) {
     let mut random = session.world().random();
     for _ in 0..rounds {
-        if random.chance(1, 4) {
-            if session.ask(Request::statement(FLUSH.to_owned())).await.is_done() {
-                session.world().count("flushes of roles and permissions");
-            }
+        if random.chance(1, 4) && session.ask(Request::statement(FLUSH.to_owned())).await.is_done()
+        {
+            session.world().count("flushes of roles and permissions");
         }
         let now = roles.borrow().now();
         let chosen = random.below(SWITCHES.len() as u64 + 1) as usize;

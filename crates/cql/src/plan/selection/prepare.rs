@@ -272,19 +272,17 @@ impl<'a, 'b> Preparing<'a, 'b> {
         &mut self,
         of: &RawSelector,
         cql_type: &CqlType,
-        limits: [Option<&RawTerm>; 2],
-        places: [usize; 2],
+        [from, to]: [Option<&RawTerm>; 2],
+        [from_place, to_place]: [usize; 2],
     ) -> Result<[Option<usize>; 2]> {
         let key_type = sliced_type(cql_type, of)?;
         let (name, shown) = (element_name(cql_type, of), names::name(of));
-        let usages = [Usage::From(shown.clone()), Usage::To(shown)];
-        let mut made = [None; 2];
-        for (index, (term, usage)) in limits.into_iter().zip(usages).enumerate() {
-            let Some(term) = term else { continue };
-            made[index] =
-                Some(self.put_term(places[index], term, &name, key_type.clone(), usage)?);
-        }
-        Ok(made)
+        let mut limit = |term: Option<&RawTerm>, place: usize, usage: Usage| {
+            let put = |term| self.put_term(place, term, &name, key_type.clone(), usage);
+            term.map(put).transpose()
+        };
+        let from = limit(from, from_place, Usage::From(shown.clone()))?;
+        Ok([from, limit(to, to_place, Usage::To(shown))?])
     }
 
     fn call(&mut self, function: &Function, parts: &[Resolved<'_>]) -> Result<Item> {

@@ -318,7 +318,10 @@ def _is_removed_from_static(schema, step, expected, found):
     """An element or a key of a static collection, which filters."""
     asked = re.findall(r"\b(\w+)(?: CONTAINS|\[)", step.text)
     is_static = any(re.search(rf"\b{name} [^,]*<.*> static", text) for name in asked for text in schema)
-    return is_static and "ALLOW FILTERING" in step.text and not expected.refused and len(_rows(expected)) > len(_rows(found))
+    # A page may end with rows that are left out later: then it is the last one.
+    is_cut = step.page_size is not None and _are_among(expected, found)
+    is_read = is_static and "ALLOW FILTERING" in step.text and _have_rows(step, expected, found)
+    return is_read and (len(_rows(expected)) > len(_rows(found)) or is_cut)
 
 
 def _is_sorted_as_json(_schema, step, expected, found):

@@ -96,8 +96,6 @@ class Campaign:
             if known.comparable(theirs) != known.comparable(ours):
                 yield Difference(place - len(made.schema), ("schema", _words(str(theirs.refused)), _words(str(ours.refused))), theirs, ours)
                 return
-            if theirs.refused:
-                return
         for place, (theirs, ours) in enumerate(pairs[len(made.schema) :]):
             step = made.steps[place]
             if isinstance(step, Act) or known.comparable(theirs) == known.comparable(ours):

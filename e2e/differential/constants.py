@@ -33,17 +33,17 @@ def _hinted(draft, structs, _depth):
 
 
 def _hinted_elements(draft, _structs, _depth):
-    """A collection or a tuple of a type whose elements are of others. Of vectors docs/use/cql.md tells."""
+    """A collection or a tuple of a type whose elements are of others. No vector: docs/use/cql.md, a vector of elements of another type."""
     rng = draft.rng
-    (of, one), (_, other) = pairs = [(rng.choice(_KIN), rng.choice(_KIN)) for _ in range(2)]
-    (first, second) = (f"({part}){draft.term(kinds.Scalar(part), may_be_null=False)}" for part in (one, other))
+    (of, one), (value, other) = [(rng.choice(_KIN), rng.choice(_KIN)) for _ in range(2)]
+    first, second = (f"({part}){draft.term(kinds.Scalar(part), may_be_null=False)}" for part in (one, other))
     literal, kind = rng.choice(
         (
             (f"[{first}]", f"list<{of}>"),
             (f"{{{first}}}", f"set<{of}>"),
             (f"{{{first}, {second}}}", f"set<{of}>"),
-            (f"{{{first}: {second}}}", f"map<{of}, {pairs[1][0]}>"),
-            (f"({first}, {second})", f"tuple<{of}, {pairs[1][0]}>"),
+            (f"{{{first}: {second}}}", f"map<{of}, {value}>"),
+            (f"({first}, {second})", f"tuple<{of}, {value}>"),
             (f"[{{{first}}}]", f"list<frozen<set<{of}>>>"),
             (f"{{[{first}]}}", f"set<frozen<list<{of}>>>"),
         )

@@ -88,12 +88,13 @@ def _is_descending(schema, step, expected, found):
     named = [name for name in descending if re.search(rf"\b{name}\b", step.text)]
     if not named:
         return False
+    any_named = "|".join(named)
     if expected.refused:
         wants = r"requires a [a-z/ ]+ argument, but found argument (\w+) of type|CONTAINS(?: KEY)? on non-(?:collection|map) column (\w+)|Cannot infer type of argument (\w+)[.\[]"
         wants = re.search(wants, expected.refused)
         # It is another column that the refusal names: the first that is selected.
         is_cast = "Invalid call to function system.cast_as_" in expected.refused or " cannot be cast to " in expected.refused
-        is_part = "Invalid call to function" in expected.refused and re.search(rf"\b(?:{'|'.join(named)})[\[.]|\w\([^()]*\b(?:{'|'.join(named)})\b", step.text) is not None
+        is_part = "Invalid call to function" in expected.refused and re.search(rf"\b(?:{any_named})[\[.]|\w\([^()]*\b(?:{any_named})\b", step.text) is not None
         said = ("Column {} cannot be used as a map", "Invalid element access syntax for non-collection column {}")
         is_said = any(text.format(name) in expected.refused for text in said for name in named)
         is_literal = "Undefined column name" in expected.refused and "{" in step.text
@@ -104,10 +105,10 @@ def _is_descending(schema, step, expected, found):
         return True
     # Overloads of the column's type are not found: another is called.
     names = [[re.sub(r"\w+\.", "", name) for page in _pages(answer) for name, _ in page[1]] for answer in (expected, found)]
-    is_called = re.search(rf"\b\w+\((?:{'|'.join(named)})\)", step.text) is not None and any("FUNCTION" in text for text in schema)
+    is_called = re.search(rf"\b\w+\((?:{any_named})\)", step.text) is not None and any("FUNCTION" in text for text in schema)
     if is_called and names[0] == names[1] and _pages(expected)[0][1] != _pages(found)[0][1]:
         return True
-    plain = rf"cast\(({'|'.join(named)}) as \w+\)"
+    plain = rf"cast\(({any_named}) as \w+\)"
     # A cast of an empty value is null.
     theirs, ours = (re.sub(plain, r"\1", str(answer.lines)).replace("b''", "None") for answer in (expected, found))
     return found.refused is None and theirs == ours

@@ -39,7 +39,7 @@ const CREATE: [&str; 4] = [
 pub(crate) const CREATE_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS ks.guarded (pk int PRIMARY KEY, v int)";
 const CREATE_ROLE: &str = "CREATE ROLE IF NOT EXISTS r WITH PASSWORD = 'word' AND LOGIN = true";
-/// Roles and permissions are read from disk after it, and while that takes they are changed.
+/// After it, lookups of roles and permissions read the disk, which leaves time for a change meanwhile.
 const FLUSH: &str = "INSERT INTO halcyon_views.commands (verb, keyspace_name, table_name, argument) \
                      VALUES ('flush', 'system_auth', '', '')";
 const DROP_ROLE: &str = "DROP ROLE IF EXISTS r";
@@ -162,7 +162,7 @@ fn turn([on, off]: &[&str; 2], is_on: bool) -> String {
     (if is_on { *on } else { *off }).to_owned()
 }
 
-/// Most do not pause: what overlaps most is what a role may do, read for a request while it is changed.
+/// Pauses one time in four, so that most requests overlap a change.
 async fn pause(random: &mut Random) {
     if random.chance(1, 4) {
         clock::sleep(Duration::from_micros(100 + random.below(2_000))).await;

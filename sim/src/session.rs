@@ -111,7 +111,7 @@ pub(crate) struct Session {
     open: Option<Connection>,
 }
 
-/// Why there is no connection.
+/// The reason why a connection failed.
 enum Unconnected {
     Broken,
     /// The role may not log in, or its password is another one.

@@ -198,7 +198,8 @@ where
                     self.damaged(&path, Damage { offset: 0, what }, replayed)?;
                 }
                 Some(SegmentState::Used(header)) => {
-                    // A killed process may not have synced it. A flush must not outlive its records: see `engine/src/write/spanning.rs`.
+                    // A killed process may not have synced it. An SSTable must not outlive the records that it was flushed from: see
+                    // `engine/src/write/spanning.rs`.
                     self.disk.append_sync(&path, &[]).await?;
                     usable.push(Usable { id, path, header });
                 }

@@ -23,7 +23,7 @@ use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use crate::runtime::clock::{Instant, SimClock};
+use crate::runtime::clock::{Instant, SimClock, nanos};
 use crate::runtime::entered::{self, EnteredRuntime, Job};
 use crate::runtime::panics::caught;
 use crate::runtime::random::Random;
@@ -107,7 +107,7 @@ impl Schedule {
     fn stall(&mut self) -> Option<Duration> {
         let (per_million, most) = self.stalls;
         let stalls = per_million > 0 && self.random.chance(per_million, 1_000_000);
-        stalls.then(|| most.mul_f64(self.random.below(1 << 20) as f64 / (1 << 20) as f64))
+        stalls.then(|| Duration::from_nanos(self.random.below(nanos(most))))
     }
 
     fn must_halt(&self) -> bool {
@@ -206,7 +206,8 @@ impl SimRuntime {
         self.network().set_resets(per_million);
     }
 
-    /// The chance, in millionths and below one, that a task which is ready waits for up to `most` before it is polled; it may wait again.
+    /// The chance, in millionths, that a ready task waits for up to `most` before it is polled. It may wait again, so the chance must be
+    /// less than one.
     pub fn set_stalls(&self, per_million: u64, most: Duration) {
         self.schedule().stalls = (per_million, most);
     }

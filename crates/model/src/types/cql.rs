@@ -300,7 +300,7 @@ impl Check<'_> {
         };
         let of_value = multi_cell(value).or(match (value, whole) {
             (CqlType::Counter, _) if !self.has_counters => Some(COUNTERS),
-            (CqlType::Duration, CqlType::Set(_)) => Some("Durations are not allowed inside sets"),
+            (CqlType::Duration, CqlType::Set(_)) => Some(DURATIONS_IN_SETS),
             _ => None,
         });
         let rule = of_value.or_else(|| match key? {
@@ -318,6 +318,8 @@ impl Check<'_> {
 }
 
 const COUNTERS: &str = "Counters are not allowed inside collections";
+/// How the refusal of a set of durations begins, wherever its type comes from.
+pub const DURATIONS_IN_SETS: &str = "Durations are not allowed inside sets";
 
 /// A part of a type as messages show it: `frozen` stands wherever it is implied, but not around tuples (`CQL3Type.Raw.toString`).
 fn spelled(cql_type: &CqlType, frozen: bool) -> String {

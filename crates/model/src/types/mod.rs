@@ -18,7 +18,7 @@ mod tests;
 
 pub use compare::significant;
 pub(crate) use compare::{reorder_uuid_time, split_decimal};
-pub use cql::UserTypes;
+pub use cql::{DURATIONS_IN_SETS, UserTypes};
 pub use dynamic::Aliases;
 pub(crate) use frames::{take_component, take_count, take_framed, take_vector_element};
 

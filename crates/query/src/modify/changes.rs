@@ -91,9 +91,9 @@ impl Changes {
 
     /// `whole`: all of it or nothing, as what views need always is.
     ///
-    /// What a row of a view is made of is in the log of the base's shard, in the order of the writes, so that a power failure under
-    /// `periodic` takes the last of them. A record about bases of several shards is in one log only: all that it follows is made durable
-    /// before it, and it is durable before others follow it.
+    /// Under `periodic`, a power failure loses the end of each shard's log. The log of a base's shard has the writes of the base in
+    /// their order, so no later write survives one that its view rows derive from. A record about bases of several shards is in one log
+    /// only: the logs of these shards are synced before it, and its own before the locks are released.
     pub(super) async fn apply(self, coordinator: &Coordinator, whole: bool) -> Result<()> {
         let Changes { mut made, of_views, owners, _locks } = self;
         if !whole && of_views.is_empty() {

@@ -301,7 +301,7 @@ fn every_table_is_read() {
     }
 }
 
-/// The rows of a table that may ask for patience: the doctor's thread runs where others leave it a core.
+/// Retries while the doctor examines the node: its thread has idle priority, which gets little of a busy host.
 fn read_patiently(peer: &mut Peer, text: &str) -> Page {
     loop {
         match peer.query(text) {

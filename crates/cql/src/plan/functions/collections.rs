@@ -80,11 +80,10 @@ impl Collections {
         let is_map =
             matches!(function.arguments.first().map(CqlType::thawed), Some(CqlType::Map(..)));
         let half = |from: usize| {
-            let halves: Vec<u8> = join(
-                elements.len() / 2,
-                elements.iter().skip(from).step_by(2).map(|element| element.unwrap_or_default()),
-            );
-            reserialized(function.returns.thawed(), &halves).into_owned()
+            let elements_of_half = elements.iter().skip(from).step_by(2);
+            let values = elements_of_half.map(|element| element.unwrap_or_default());
+            let joined = join(elements.len() / 2, values);
+            reserialized(&function.returns, &joined).into_owned()
         };
         let aggregate = match self {
             Collections::MapKeys => return Ok(Some(half(0))),

@@ -18,10 +18,7 @@ impl Restrictions {
     ) -> Result<Vec<BoundFilter>> {
         let mut bound = Vec::new();
         let mut bind = |entries: &[Entry]| {
-            entries.iter().try_for_each(|entry| {
-                check_tuple_filter(entry)?;
-                bind_entry(table, entry, execution, &mut bound)
-            })
+            entries.iter().try_for_each(|entry| bind_filter(table, entry, execution, &mut bound))
         };
         // In the order of the columns of the table, as Cassandra adds them to its row filter.
         let keys = self.filters.iter().take_while(|entry| entry.is_of_partition_key()).count();
@@ -38,8 +35,14 @@ impl Restrictions {
     }
 }
 
-/// Refuses a filter of several columns, when a statement is executed: Cassandra prepares such statements.
-pub(super) fn check_tuple_filter(entry: &Entry) -> Result<()> {
+/// Binds what each row is asked. A filter of several columns is refused here, when a statement is executed: Cassandra prepares such
+/// statements.
+pub(super) fn bind_filter(
+    table: &Table,
+    entry: &Entry,
+    execution: &Execution<'_>,
+    bound: &mut Vec<BoundFilter>,
+) -> Result<()> {
     match &entry.what {
         What::Slice { .. } if entry.tuple => Err(Error::invalid_request(
             "Multi-column slice restrictions cannot be used for filtering.",
@@ -47,7 +50,7 @@ pub(super) fn check_tuple_filter(entry: &Entry) -> Result<()> {
         What::In(_) if entry.tuple && entry.columns.len() > 1 => {
             Err(Error::invalid_request("Multicolumn IN filters are not supported"))
         }
-        _ => Ok(()),
+        _ => bind_entry(table, entry, execution, bound),
     }
 }
 

@@ -11,7 +11,7 @@ use halcyon_model::similarity::floats;
 use halcyon_model::token::join_key;
 
 use super::condition::{BoundFilter, Test};
-use super::filter::{bind_entry, check_tuple_filter};
+use super::filter::{bind_entry, bind_filter};
 use super::indexes::{has_supporting, supports};
 use super::like::answered;
 use super::{Entry, Restrictions, What};
@@ -58,10 +58,8 @@ impl Restrictions {
         let first = self.clustering.iter().position(|entry| has_supporting(table, entry));
         let asked =
             first.filter(|_| self.asks_clusterings).and_then(|at| self.clustering.get(at..));
-        asked.unwrap_or_default().iter().try_for_each(|entry| {
-            check_tuple_filter(entry)?;
-            bind_entry(table, entry, execution, &mut Vec::new())
-        })
+        let refuse = |entry| bind_filter(table, entry, execution, &mut Vec::new());
+        asked.unwrap_or_default().iter().try_for_each(refuse)
     }
 
     /// All of them must find a row. Empty: no index is used.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use halcyon_model::CqlType;
 use halcyon_model::request::ColumnSpec;
-use halcyon_model::types::UserType;
+use halcyon_model::types::{DURATIONS_IN_SETS, UserType};
 
 use super::names::{Known, cannot_infer};
 use super::resolve::{Resolved, SelectorArgument, native_name, scope, time_type};
@@ -357,7 +357,7 @@ impl<'a, 'b> Preparing<'a, 'b> {
                 };
                 if cql_type == CqlType::Set(Box::new(CqlType::Duration)) {
                     return Err(Error::InvalidRequest(format!(
-                        "Durations are not allowed inside sets: {}",
+                        "{DURATIONS_IN_SETS}: {}",
                         cql_type.freeze().cql_name()
                     )));
                 }
